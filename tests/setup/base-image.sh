@@ -14,7 +14,7 @@ present() { docker image inspect "$image"; }
 
 make_tarball() {
   [ "$(id -u)" = 0 ] || die "debootstrap needs root"
-  apt_install debootstrap
+  apt_install debootstrap debian-archive-keyring
   local root
   root="$(mktemp -d "$CACHE/base.XXXXXX")"
   # The mirror of this machine's own package source, where it names one.

@@ -6,7 +6,7 @@ version=1.65.1
 folder="$CACHE/playwright"
 here="$(dirname "${BASH_SOURCE[0]}")"
 
-chromium() { command -v chromium || command -v chromium-browser; }
+chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 ready() { [ "$(cat "$folder/.stamp" 2>/dev/null)" = "$version" ]; }
 
 case "${1:-install}" in
