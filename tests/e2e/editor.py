@@ -1,0 +1,193 @@
+"""An editor as the server sees one: pytest-lsp's client with our commands and notifications."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+from typing import Any
+
+from lsprotocol import types
+from pytest_lsp import make_test_lsp_client
+
+FINAL = {"completed", "incomplete", "failed", "cancelled"}
+
+# A machine that builds something beside the tests is slow; nothing here measures time.
+PATIENCE = 180
+
+
+def plain(value: Any) -> Any:
+    """What the client made of JSON that it knows no type for, as plain values again."""
+    if hasattr(value, "_asdict"):
+        return {key: plain(inner) for key, inner in value._asdict().items()}
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+class Editor:
+    """One server process and one workspace folder."""
+
+    def __init__(self, workspace: pathlib.Path) -> None:
+        self.workspace = workspace
+        self.client = make_test_lsp_client()
+        self.events: list[dict[str, Any]] = []
+        self.changed = asyncio.Condition()
+        self.client.feature("codeinterp/runChanged")(self._run_changed)
+        self.client.feature(types.WINDOW_SHOW_DOCUMENT)(self._show_document)
+        self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(self._show_message_request)
+        for refresh in (
+            types.WORKSPACE_INLAY_HINT_REFRESH,
+            types.WORKSPACE_CODE_LENS_REFRESH,
+            types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH,
+        ):
+            self.client.feature(refresh)(self._nothing)
+        for register in (types.CLIENT_REGISTER_CAPABILITY, types.CLIENT_UNREGISTER_CAPABILITY):
+            self.client.feature(register)(self._nothing)
+
+    @classmethod
+    async def open(
+        cls,
+        binary: pathlib.Path,
+        environment: dict[str, str],
+        workspace: pathlib.Path,
+        **settings: Any,
+    ) -> Editor:
+        """Starts the server and opens the folder with it."""
+        editor = cls(workspace)
+        await editor.client.start_io(str(binary), "lsp", env=environment)
+        options = {
+            "virtualDocuments": True,
+            "runEvents": True,
+            "model": "playbook",
+            "sandbox": {"backend": "process"},
+        } | settings
+        editor.capabilities = await editor.client.initialize_session(
+            types.InitializeParams(
+                capabilities=types.ClientCapabilities(
+                    workspace=types.WorkspaceClientCapabilities(
+                        text_document_content=types.TextDocumentContentClientCapabilities(),
+                        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
+                        code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
+                    ),
+                    window=types.WindowClientCapabilities(
+                        work_done_progress=True,
+                        show_document=types.ShowDocumentClientCapabilities(support=True),
+                    ),
+                    general=types.GeneralClientCapabilities(
+                        position_encodings=[types.PositionEncodingKind.Utf16]
+                    ),
+                ),
+                initialization_options=options,
+                workspace_folders=[
+                    types.WorkspaceFolder(uri=workspace.as_uri(), name=workspace.name)
+                ],
+            )
+        )
+        return editor
+
+    @property
+    def pid(self) -> int:
+        return self.client._server.pid
+
+    async def close(self) -> None:
+        """Ends the session as an editor does; harmless after it has ended."""
+        if self.client._server.returncode is None:
+            await asyncio.wait_for(self.client.shutdown_session(), PATIENCE)
+        await self.client.stop()
+
+    # ── What the person does ────────────────────────────────────────────────
+
+    async def command(self, name: str, **arguments: Any) -> Any:
+        """`workspace/executeCommand` with its one object; the answer."""
+        answer = await asyncio.wait_for(
+            self.client.workspace_execute_command_async(
+                types.ExecuteCommandParams(command=f"codeinterp.{name}", arguments=[arguments])
+            ),
+            PATIENCE,
+        )
+        return plain(answer)
+
+    def show(self, name: str, language: str) -> str:
+        """Opens a file of the workspace in the editor; its URI."""
+        path = self.workspace / name
+        self.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(
+                text_document=types.TextDocumentItem(
+                    uri=path.as_uri(),
+                    language_id=language,
+                    version=1,
+                    text=path.read_text(encoding="utf-8"),
+                )
+            )
+        )
+        return path.as_uri()
+
+    def show_code(self, name: str, code: str) -> dict[str, Any]:
+        """Opens Python code and selects all of it: the arguments of a command on a selection."""
+        (self.workspace / name).write_text(code, encoding="utf-8")
+        uri = self.show(name, "python")
+        lines = code.count("\n")
+        return {
+            "uri": uri,
+            "range": {
+                "start": {"line": 0, "character": 0},
+                "end": {"line": lines, "character": 0},
+            },
+        }
+
+    async def document(self, uri: str) -> str:
+        """The text of a virtual document."""
+        result = await asyncio.wait_for(
+            self.client.workspace_text_document_content_async(
+                types.TextDocumentContentParams(uri=uri)
+            ),
+            PATIENCE,
+        )
+        return result.text
+
+    async def hints(self, uri: str) -> list[types.InlayHint]:
+        """The inlay hints of a whole file."""
+        whole = types.Range(types.Position(0, 0), types.Position(100_000, 0))
+        found = await asyncio.wait_for(
+            self.client.text_document_inlay_hint_async(
+                types.InlayHintParams(
+                    text_document=types.TextDocumentIdentifier(uri=uri), range=whole
+                )
+            ),
+            PATIENCE,
+        )
+        return list(found or [])
+
+    # ── What the server tells ───────────────────────────────────────────────
+
+    async def status(self, run: str, wanted: set[str]) -> str:
+        """Waits until the run has one of the statuses, and says which."""
+
+        def seen() -> str | None:
+            states = [event["status"] for event in self.events if event["run"] == run]
+            return next((state for state in states if state in wanted), None)
+
+        async with self.changed:
+            await asyncio.wait_for(self.changed.wait_for(lambda: seen() is not None), PATIENCE)
+        return seen()
+
+    async def ended(self, run: str) -> str:
+        """The final status of the run."""
+        return await self.status(run, FINAL)
+
+    async def _run_changed(self, params: Any) -> None:
+        async with self.changed:
+            self.events.append(plain(params))
+            self.changed.notify_all()
+
+    def _show_document(self, params: types.ShowDocumentParams) -> types.ShowDocumentResult:
+        self.client.shown_documents.append(params)
+        return types.ShowDocumentResult(success=True)
+
+    def _show_message_request(self, params: types.ShowMessageRequestParams) -> None:
+        return None
+
+    def _nothing(self, *_: Any) -> None:
+        return None
