@@ -6,18 +6,13 @@
 folder="$CACHE/profiler-python"
 requirements="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/src/sandbox/image/requirements"
 
-# Locked where a lock exists; both sets, since the profiler uses readers of the full one.
-sources() {
-  local set
-  for set in core full; do
-    if [ -f "$requirements/$set.lock" ]; then printf '%s\n' "$requirements/$set.lock"; else printf '%s\n' "$requirements/$set.in"; fi
-  done
-}
+# Both sets, since the profiler uses readers of the full one.
+sources() { printf '%s\n' "$requirements/core.txt" "$requirements/full.txt"; }
 
 stamp() {
   python3 -VV
   # shellcheck disable=SC2046
-  cat $(sources)
+  cat $(sources) 2>/dev/null || true
 }
 
 current() { venv_ready "$folder" && [ "$(cat "$folder/.requirements" 2>/dev/null)" = "$(stamp)" ]; }
@@ -28,6 +23,7 @@ check)
   ;;
 install)
   if ! current; then
+    [ -f "$requirements/core.txt" ] || die "there is no $requirements/core.txt"
     arguments=()
     for file in $(sources); do arguments+=(-r "$file"); done
     rm -rf "$folder"
