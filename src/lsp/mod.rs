@@ -1,0 +1,1 @@
+//! The language server. The only module that names protocol types.

@@ -1,0 +1,5 @@
+//! Entry of the binary `codeinterp`.
+
+fn main() -> std::process::ExitCode {
+    codeinterp::cli::main()
+}

@@ -1,0 +1,8 @@
+//! What a table is: columns, types, missing values, ranges, and how the file that holds it must be read.
+//!
+//! The exact profile is made inside the sandbox and arrives here as [`ProfileOutcome`]; the live profile of text in
+//! the editor is made here. Imports no edge.
+
+mod types;
+
+pub use types::{Column, Profile, ProfileError, ProfileOutcome, Sheet};

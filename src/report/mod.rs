@@ -1,0 +1,1 @@
+//! A run turned into documents: markdown, notebook, script, hints. Core: imports no edge.

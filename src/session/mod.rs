@@ -1,0 +1,1 @@
+//! One workspace folder: its sandbox, its queue of runs and its history.
