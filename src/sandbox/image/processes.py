@@ -1,0 +1,131 @@
+"""What the supervisor asks of Linux: protection of its processes, descendants, out-of-memory counters."""
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def close_to_others():
+    """Makes this process's /proc entries unreadable to others of the same user.
+
+    Otherwise user code could write frames of its own into `/proc/PPID/fd/N`.
+    """
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def adopt_orphans():
+    """Makes this process the parent of descendants whose own parents have died, so that it can end them."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def prefer_as_victim():
+    """Asks the kernel to choose this process, not the supervisor, when memory runs out."""
+    # The file belongs to root while the process is closed to others.
+    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+    close_to_others()
+
+
+def die_with_parent():
+    """Ends this process when the thread that forked it ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def flush_c_stdio():
+    """Writes out what C code has left in the buffers of libc's streams."""
+    _libc.fflush(None)
+
+
+def _children():
+    me = os.getpid()
+    try:
+        with open(f"/proc/self/task/{me}/children") as file:
+            return [int(pid) for pid in file.read().split()]
+    except (OSError, ValueError):
+        return _children_by_scan(me)
+
+
+def _children_by_scan(parent):
+    found = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in names:
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                # The command may hold spaces and parentheses; what follows the last one is plain.
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if len(fields) > 1 and int(fields[1]) == parent:
+            found.append(int(name))
+    return found
+
+
+def kill_group(pid):
+    """Kills a kernel with everything that stayed in its process group."""
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def kill_orphans(keep):
+    """Kills every child of this process outside `keep`, until none is left.
+
+    A killed child's own children come to this process, its subreaper, so that each round reaches one
+    generation deeper; the rounds are bounded against a process that forks faster than it is killed.
+    """
+    reaped = []
+    for _ in range(64):
+        orphans = [pid for pid in _children() if pid not in keep]
+        if not orphans:
+            break
+        for pid in orphans:
+            kill_group(pid)
+        for pid in orphans:
+            try:
+                reaped.append(os.waitpid(pid, 0))
+            except ChildProcessError:
+                pass
+    return reaped
+
+
+def oom_kills():
+    """How many processes of this cgroup the kernel has killed for memory, or None where it does not say."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        try:
+            with open(path) as file:
+                for line in file:
+                    name, _, value = line.partition(" ")
+                    if name == "oom_kill":
+                        return int(value)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def describe_end(status):
+    """A wait status as `{"kind": "exit", "exit_code"}` or `{"kind": "signal", "signal", "signal_name"}`."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        return {"kind": "signal", "signal": number, "signal_name": name}
+    return {"kind": "exit", "exit_code": os.WEXITSTATUS(status)}
