@@ -1,7 +1,15 @@
 //! The backends: Docker and the confined local process. Implements `agent::ports::Sandbox`.
 //!
 //! - [`backend`]: what a backend is.
+//! - [`enclosure`]: what a backend keeps of the thing that it started.
+//! - [`linked`]: the port over a supervisor's pipe; a backend starts something and hands its pipe over.
+//! - [`image`]: the Python modules that run inside.
 
 pub mod backend;
+pub mod enclosure;
+pub mod image;
+pub mod linked;
 
 pub use backend::{Backend, Mount, StartRequest};
+pub use enclosure::Enclosure;
+pub use linked::open_sandbox;
