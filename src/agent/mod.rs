@@ -2,6 +2,7 @@
 //! is a conclusion.
 //!
 //! - [`ports`]: the traits that the loop needs of the outside: a model, a sandbox, an artifact store.
+//! - [`driver`]: drives a run: [`Agent`].
 //! - [`conversation`]: messages to and turns from a model.
 //! - [`execution`]: what one execution in the sandbox did.
 //! - [`events`]: what the loop says as it goes, and how that grows into a record.
@@ -11,8 +12,11 @@
 //! Architecture invariant: nothing here imports an edge (LSP, Docker, HTTP, file system).
 
 pub mod conversation;
+pub mod driver;
 pub mod events;
 pub mod execution;
 pub mod ports;
 pub mod run;
 pub mod task;
+
+pub use driver::{Agent, first_request};

@@ -3,6 +3,8 @@
 //! The exact profile is made inside the sandbox and arrives here as [`ProfileOutcome`]; the live profile of text in
 //! the editor is made here. Imports no edge.
 
+mod render;
 mod types;
 
+pub use render::{Language, render};
 pub use types::{Column, Profile, ProfileError, ProfileOutcome, Sheet};
