@@ -6,17 +6,17 @@ version=1.65.1
 folder="$CACHE/playwright"
 here="$(dirname "${BASH_SOURCE[0]}")"
 
-chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+browser_path() { type -P chromium || type -P chromium-browser || type -P google-chrome; }
 ready() { [ "$(cat "$folder/.stamp" 2>/dev/null)" = "$version" ]; }
 
 case "${1:-install}" in
 check)
-  chromium >/dev/null || missing "Chromium"
+  browser_path >/dev/null || missing "Chromium"
   ready || missing "playwright-core"
   ;;
 install)
   # The fonts make screenshots with Chinese text readable.
-  chromium >/dev/null || apt_install chromium fonts-wqy-microhei
+  browser_path >/dev/null || apt_install chromium fonts-wqy-microhei
   if ! ready; then
     bash "$here/node.sh" install >/dev/null
     # shellcheck disable=SC1090
@@ -27,9 +27,9 @@ install)
     (cd "$folder" && PATH="$NODE_BIN:$PATH" log_run npm install --ignore-scripts --no-audit --no-fund "playwright-core@$version")
     echo "$version" >"$folder/.stamp"
   fi
-  put_env CHROMIUM "$(chromium)"
+  put_env CHROMIUM "$(browser_path)"
   put_env PLAYWRIGHT "$folder/node_modules/playwright-core"
-  say "$("$(chromium)" --version 2>/dev/null), driven by playwright-core $version in $folder"
+  say "$("$(browser_path)" --version 2>/dev/null), driven by playwright-core $version in $folder"
   ;;
 *) die "use: $0 [install|check]" ;;
 esac
