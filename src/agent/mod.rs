@@ -14,6 +14,7 @@
 pub mod conversation;
 pub mod driver;
 pub mod events;
+mod failure;
 pub mod execution;
 pub mod ports;
 pub mod run;

@@ -1,1 +1,16 @@
 //! A run turned into documents: markdown, notebook, script, hints. Core: imports no edge.
+//!
+//! - [`markdown`]: the report that a person reads.
+//! - [`words`]: its fixed texts in English and Chinese.
+//! - [`escape`]: text from a sandbox or a file, made safe to stand in markdown.
+//! - [`sanitize`]: markdown from a model, made safe to be rendered.
+//!
+//! Architecture invariant: whatever a model, a cell or a data file says reaches a document only through [`escape`] or
+//! [`sanitize`].
+
+pub mod escape;
+mod markdown;
+pub mod sanitize;
+mod words;
+
+pub use markdown::{ReportOptions, markdown};

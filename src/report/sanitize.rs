@@ -1,0 +1,148 @@
+//! Markdown from a model, made safe to be rendered: no HTML, no remote content, no command links.
+
+use std::collections::HashSet;
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
+
+use super::escape;
+
+/// Rewrites `markdown` so that a viewer shows its words, lists, tables and code, and nothing else:
+///
+/// - HTML becomes visible text.
+/// - An image stays where it names one of `artifacts`; any other becomes its alternative text.
+/// - A link stays where it leads to a place in the document or to an artifact; any other becomes its text followed by
+///   its address as code, so that a person sees where it would lead before going there.
+/// - Control sequences and bidi controls go.
+///
+/// Links and images are rewritten to point below `folder` (`artifacts/`).
+pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> String {
+    let text = escape::plain(markdown);
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut open: Vec<Rewritten> = Vec::new();
+    let mut events: Vec<Event<'_>> = Vec::new();
+    for event in Parser::new_ext(&text, options) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => open.push(start_link(&mut events, &dest_url, artifacts, folder)),
+            Event::Start(Tag::Image { dest_url, .. }) => open.push(start_image(&mut events, &dest_url, artifacts, folder)),
+            Event::End(TagEnd::Link | TagEnd::Image) => match open.pop() {
+                Some(Rewritten::Kept(end)) => events.push(Event::End(end)),
+                Some(Rewritten::Shown(address)) => {
+                    events.push(Event::Text(" ".into()));
+                    events.push(Event::Code(address.into()));
+                }
+                Some(Rewritten::Dropped) | None => {}
+            },
+            // A block of HTML becomes a block of code; HTML within a line becomes code within the line.
+            Event::Start(Tag::HtmlBlock) => events.push(Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced("text".into())))),
+            Event::End(TagEnd::HtmlBlock) => events.push(Event::End(TagEnd::CodeBlock)),
+            Event::Html(html) => events.push(Event::Text(html)),
+            Event::InlineHtml(html) => events.push(Event::Code(html)),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let language: String = info.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').take(20).collect();
+                events.push(Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language.into()))));
+            }
+            other => events.push(other),
+        }
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    let written = pulldown_cmark_to_cmark::cmark(events.iter(), &mut out, options);
+    if written.is_err() {
+        // What can't be written again is shown as it is, as code.
+        return escape::fenced(&text, "text");
+    }
+    out
+}
+
+enum Rewritten {
+    Kept(TagEnd),
+    Shown(String),
+    Dropped,
+}
+
+fn start_link<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
+    let link = if target.starts_with("#step-") && target[6..].bytes().all(|byte| byte.is_ascii_digit()) {
+        target.to_owned()
+    } else if let Some(name) = artifact_of(target, artifacts) {
+        format!("{folder}{}", escape::link_target(&name))
+    } else {
+        return Rewritten::Shown(target.to_owned());
+    };
+    events.push(Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url: link.into(), title: CowStr::Borrowed(""), id: CowStr::Borrowed("") }));
+    Rewritten::Kept(TagEnd::Link)
+}
+
+fn start_image<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
+    match artifact_of(target, artifacts) {
+        // SVG can hold scripts and remote content: never inlined.
+        Some(name) if !name.to_ascii_lowercase().ends_with(".svg") => {
+            let link = format!("{folder}{}", escape::link_target(&name));
+            events.push(Event::Start(Tag::Image { link_type: LinkType::Inline, dest_url: link.into(), title: CowStr::Borrowed(""), id: CowStr::Borrowed("") }));
+            Rewritten::Kept(TagEnd::Image)
+        }
+        _ => Rewritten::Dropped,
+    }
+}
+
+/// The artifact that a link target of a model names: bare, or below `artifacts/`, `./`, `sandbox:` or the working directory.
+fn artifact_of(target: &str, artifacts: &HashSet<&str>) -> Option<String> {
+    let rest = target.strip_prefix("sandbox:").or_else(|| target.strip_prefix("attachment:")).unwrap_or(target);
+    let rest = rest.strip_prefix("/workspace/").or_else(|| rest.strip_prefix("./")).unwrap_or(rest);
+    if rest.contains(':') || rest.starts_with('/') {
+        return None;
+    }
+    let name = rest.rsplit('/').next()?;
+    artifacts.get(name).map(|name| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expect: &str) {
+        let artifacts = HashSet::from(["chart-1.png", "evil.svg"]);
+        assert_eq!(sanitize(input, &artifacts, "artifacts/"), expect);
+    }
+
+    #[test]
+    fn plain_markdown_is_kept() {
+        check("# A\n\n- **b** and `c`\n", "# A\n\n* **b** and `c`");
+    }
+
+    #[test]
+    fn charts_of_the_run_are_shown_and_other_images_are_not() {
+        check("![a](chart-1.png)", "![a](artifacts/chart-1.png)");
+        check("![a](sandbox:/workspace/chart-1.png)", "![a](artifacts/chart-1.png)");
+        check("![a](https://evil.example/x?d=1)", "a");
+        check("![a][r]\n\n[r]: https://evil.example/x", "a");
+        check("![a](artifacts/evil.svg)", "a");
+    }
+
+    #[test]
+    fn links_that_lead_out_are_shown_as_text() {
+        check("[go](https://evil.example/)", "go `https://evil.example/`");
+        check("[run](command:workbench.action.terminal.new)", "run `command:workbench.action.terminal.new`");
+        check("<https://evil.example/>", "https://evil.example/ `https://evil.example/`");
+        check("[step 2](#step-2)", "[step 2](#step-2)");
+    }
+
+    #[test]
+    fn html_becomes_text() {
+        let artifacts = HashSet::new();
+        for input in ["<img src=https://evil.example/x>", "a <script>alert(1)</script> b", "<iframe\nsrc=x>\n\n", "<!-- x --><b onclick=x>"] {
+            let output = sanitize(input, &artifacts, "");
+            let html = Parser::new(&output).any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)));
+            assert!(!html, "{input} → {output}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_html_and_no_foreign_target_survives(text in "(<|>|!|\\[|\\]|\\(|\\)|`|\n| |a|https://e.x|:|command:x|\\||-|&lt;|\\\\|\"){0,30}") {
+            let output = sanitize(&text, &HashSet::new(), "");
+            for event in Parser::new_ext(&output, Options::ENABLE_TABLES) {
+                let bad = matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Image { .. } | Tag::Link { .. }));
+                proptest::prop_assert!(!bad, "{:?} in {:?}", event, output);
+            }
+        }
+    }
+}

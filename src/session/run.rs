@@ -1,0 +1,206 @@
+//! A run from its inputs to its conclusion: sandbox, files, profiles, the loop, the record on disk.
+
+use std::sync::{Arc, Mutex};
+
+use super::lock;
+use super::request::{RunFile, RunKind};
+use super::worker::{RunJob, Worker};
+use super::workspace_sandbox::WorkspaceSandbox;
+use crate::agent::Agent;
+use crate::agent::conversation::Message;
+use crate::agent::events::RunEvent;
+use crate::agent::ports::{ArtifactStore, FileSource, ProfileOptions, PutFile, Sandbox};
+use crate::agent::run::{ErrorKind, InputFile, Run, RunError, RunStatus};
+use crate::agent::task::{LoopSettings, Task, TaskSelection};
+use crate::report;
+use crate::sandbox::Mount;
+
+/// A conclusion without an answer.
+pub(super) fn failed(kind: ErrorKind, message: &str, hint: &str) -> RunEvent {
+    conclusion(RunStatus::Failed, Some(RunError::new(kind, message, hint)))
+}
+
+fn conclusion(status: RunStatus, error: Option<RunError>) -> RunEvent {
+    RunEvent::Concluded { status, final_answer: None, error, messages: Vec::new() }
+}
+
+/// Performs a run. The handler sees its conclusion only after record and report are on disk.
+pub(super) async fn perform(worker: &mut Worker, job: &RunJob) {
+    let concluded: Mutex<Option<RunEvent>> = Mutex::new(None);
+    let sink = |event: RunEvent| {
+        if matches!(event, RunEvent::Concluded { .. }) {
+            lock(&concluded).get_or_insert(event);
+        } else {
+            job.live.apply(&event);
+            (job.events)(&event);
+        }
+    };
+    let outcome = if job.live.cancel.is_cancelled() { Err(None) } else { attempt(worker, job, &sink).await };
+    let event = match outcome {
+        Ok(()) => lock(&concluded)
+            .take()
+            .unwrap_or_else(|| failed(ErrorKind::Run, "the run ended without a conclusion", "Please report it; then ask again.")),
+        Err(Some(error)) if !job.live.cancel.is_cancelled() => conclusion(RunStatus::Failed, Some(error)),
+        Err(_) => conclusion(RunStatus::Cancelled, None),
+    };
+    conclude(worker, job, &event).await;
+}
+
+/// Saves record and report, then tells.
+async fn conclude(worker: &Worker, job: &RunJob, event: &RunEvent) {
+    let mut record = Run::clone(&job.live.snapshot());
+    record.apply(event);
+    let markdown = report::markdown(&record, &report::ReportOptions::default());
+    let saved = match worker.store.save_report(&record.run, markdown).await {
+        Ok(_) => worker.store.save_run(&record).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = saved {
+        let event = RunEvent::Notice(format!("The run could not be kept: {error}"));
+        job.live.apply(&event);
+        (job.events)(&event);
+    }
+    job.live.apply(event);
+    (job.events)(event);
+}
+
+/// Everything up to the loop's own conclusion. `Err(None)`: cancelled.
+async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + Send + Sync)) -> Result<(), Option<RunError>> {
+    let cancel = &job.live.cancel;
+    sink(RunEvent::Status(RunStatus::Running));
+    let parent = match job.request.parent() {
+        Some(id) => Some(load_parent(worker, id)?),
+        None => None,
+    };
+    if let Some(parent) = &parent {
+        // Follow-ups and reruns belong to the document of their parent.
+        job.live.change(|run| {
+            run.uri = run.uri.take().or_else(|| parent.uri.clone());
+            run.selection = run.selection.take().or_else(|| parent.selection.clone());
+        });
+    }
+    let uses_model = matches!(job.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. });
+    let model = if uses_model { Some(worker.services.model(&job.settings).map_err(|error| RunError::from(&error))?) } else { None };
+    job.live.change(|run| run.model = model.as_ref().map_or_else(|| "none".to_owned(), |model| model.info().name));
+    // The record is on disk from here on, so that a crash loses nothing that was asked.
+    worker.store.save_run(&job.live.snapshot()).await.map_err(|error| RunError::from(&error))?;
+
+    let files = files_of(job, parent.as_deref());
+    let mounts = large_files(&files, job.settings.sandbox.memory.0);
+    let sandbox = worker
+        .sandbox(&job.settings, mounts, &|progress| sink(RunEvent::Progress(progress)), &|notice| sink(RunEvent::Notice(notice)), cancel)
+        .await?;
+    sink(RunEvent::Sandbox(sandbox.info()));
+    let put = put_files(&sandbox, &files, job, sink).await?;
+    let names: Vec<String> = put.iter().map(|file| file.name.clone()).collect();
+    let options = ProfileOptions { max_rows: job.settings.files.max_rows, ..ProfileOptions::default() };
+    let profiles = if names.is_empty() {
+        Vec::new()
+    } else {
+        sandbox.profile(&names, &options, &|progress| sink(RunEvent::Progress(progress)), cancel).await.map_err(|error| RunError::from(&error))?
+    };
+    sink(RunEvent::Profiles(profiles.clone()));
+
+    let (history, remarks) = history_of(worker, job, parent.as_deref(), &sandbox, sink);
+    let task = Task {
+        run: job.live.snapshot().run.clone(),
+        question: job.request.question().to_owned(),
+        files: put,
+        profiles,
+        selection: job.request.selection.as_ref().map(|selection| TaskSelection {
+            file: selection.file.clone(),
+            place: selection.place.clone(),
+            header_added: selection.header_added,
+        }),
+        history,
+        remarks,
+    };
+    let agent = Agent {
+        sandbox: &*sandbox,
+        artifacts: &worker.store,
+        settings: LoopSettings::from(&job.settings),
+        approval: job.request.approval.as_deref(),
+    };
+    match (&job.request.kind, model) {
+        (RunKind::Ask { .. } | RunKind::FollowUp { .. }, Some(model)) => agent.run(&*model, &task, sink, cancel).await,
+        (RunKind::Code { code }, _) => agent.execute(&task, std::slice::from_ref(code), sink, cancel).await,
+        (RunKind::Rerun { .. }, _) => {
+            let codes: Vec<String> = parent.iter().flat_map(|parent| &parent.steps).map(|step| step.code.clone()).collect();
+            agent.execute(&task, &codes, sink, cancel).await;
+        }
+        (RunKind::Ask { .. } | RunKind::FollowUp { .. }, None) => {}
+    }
+    worker.kernels.insert(task.run, sandbox.kernel_number());
+    Ok(())
+}
+
+fn load_parent(worker: &Worker, id: &str) -> Result<Arc<Run>, RunError> {
+    worker
+        .store
+        .load(id)
+        .map(Arc::new)
+        .map_err(|_| RunError::new(ErrorKind::Usage, format!("there is no run {id}"), "`codeinterp runs list` names the runs."))
+}
+
+/// The request's own files; those of the parent where it goes on from one, read anew where they stand on disk.
+fn files_of(job: &RunJob, parent: Option<&Run>) -> Vec<RunFile> {
+    let mut files = job.request.files.clone();
+    for input in parent.iter().flat_map(|parent| &parent.inputs) {
+        let path = std::path::Path::new(&input.source);
+        if path.is_absolute() && path.is_file() && !files.iter().any(|file| file.name == input.name) {
+            files.push(RunFile { name: input.name.clone(), source: FileSource::Path(path.to_owned()), origin: input.source.clone() });
+        }
+    }
+    files
+}
+
+/// Files that are too large to be copied: scratch is charged to the sandbox's memory, so an eighth of it is the bound.
+fn large_files(files: &[RunFile], memory: u64) -> Vec<Mount> {
+    files
+        .iter()
+        .filter_map(|file| match &file.source {
+            FileSource::Path(path) if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > memory / 8) => {
+                Some(Mount { host: path.clone(), name: file.name.clone() })
+            }
+            FileSource::Path(_) | FileSource::Bytes(_) => None,
+        })
+        .collect()
+}
+
+async fn put_files(
+    sandbox: &WorkspaceSandbox,
+    files: &[RunFile],
+    job: &RunJob,
+    sink: &(dyn Fn(RunEvent) + Send + Sync),
+) -> Result<Vec<PutFile>, Option<RunError>> {
+    let mut put = Vec::with_capacity(files.len());
+    for file in files {
+        let done = sandbox
+            .put_file(&file.name, &file.source, &|progress| sink(RunEvent::Progress(progress)), &job.live.cancel)
+            .await
+            .map_err(|error| RunError::from(&error))?;
+        if done.mounted {
+            sink(RunEvent::Notice(format!("{} is large: the sandbox reads it where it stands, read-only.", file.name)));
+        }
+        sink(RunEvent::Input(InputFile { name: done.name.clone(), source: file.origin.clone(), sha256: done.sha256.clone(), bytes: done.bytes }));
+        put.push(done);
+    }
+    Ok(put)
+}
+
+/// What a follow-up goes on from, and what its model must know: are the variables still there?
+fn history_of(
+    worker: &Worker,
+    job: &RunJob,
+    parent: Option<&Run>,
+    sandbox: &WorkspaceSandbox,
+    sink: &(dyn Fn(RunEvent) + Send + Sync),
+) -> (Vec<Message>, Vec<String>) {
+    let (RunKind::FollowUp { .. }, Some(parent)) = (&job.request.kind, parent) else { return (Vec::new(), Vec::new()) };
+    let mut remarks = Vec::new();
+    if worker.kernels.get(&parent.run) != Some(&sandbox.kernel_number()) {
+        sink(RunEvent::Notice("The variables of the earlier run are gone; its code can be run again.".to_owned()));
+        remarks.push("The kernel was replaced since the last question: no variable of it exists any more. Load what you need again.".to_owned());
+    }
+    (parent.messages.clone(), remarks)
+}
