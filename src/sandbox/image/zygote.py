@@ -34,11 +34,12 @@ def start(base, data, workdir, folder):
         except BaseException as error:
             channel.send({"failed": f"{type(error).__name__}: {error}"})
             os._exit(3)
-        channel.send({"ready": "base", "ms": (time.monotonic() - begun) * 1000, "missing": []})
+        channel.send({"ready": "base", "pid": os.getpid(), "ms": (time.monotonic() - begun) * 1000, "missing": []})
         if os.fork() == 0:
             base.close()
             channel = Channel(data)
-            channel.send({"ready": "data", "missing": _import_stack(), "ms": (time.monotonic() - begun) * 1000})
+            missing = _import_stack()
+            channel.send({"ready": "data", "pid": os.getpid(), "missing": missing, "ms": (time.monotonic() - begun) * 1000})
         else:
             data.close()
         gc.collect()

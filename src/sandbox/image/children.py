@@ -1,0 +1,139 @@
+"""The supervisor's side of its children: zygotes, the kernel, profile workers. Every byte from them is hostile."""
+
+import os
+
+import channel
+import frames
+import processes
+
+# A child that does not take its messages for so long is stuck.
+SEND_SECONDS = 5
+
+
+class Peer:
+    """One child's socket: whole JSON messages in, messages with descriptors out."""
+
+    def __init__(self, sock):
+        sock.settimeout(SEND_SECONDS)
+        self._sock = sock
+        self._decoder = frames.Decoder(frames.MAX_JSON_FROM_CHILD)
+        self.fd = sock.fileno()
+        self.pid = None
+        self.doomed = False
+        # Nothing more can be read now.
+        self.idle = False
+
+    def read(self):
+        """`(messages with their sizes, still open)`."""
+        self.idle = False
+        try:
+            data = os.read(self.fd, 1 << 18)
+        except BlockingIOError:
+            self.idle = True
+            return [], True
+        except OSError:
+            data = b""
+        self.idle = not data
+        messages = []
+        try:
+            for _kind, payload in self._decoder.feed(data):
+                message = frames.parse_json(payload)
+                if message is not None:
+                    messages.append((message, len(payload)))
+        except frames.FrameError:
+            self.idle = True
+            return messages, False
+        return messages, bool(data)
+
+    def send(self, message, fds=()):
+        """False where the child is gone or stuck."""
+        try:
+            channel.send_with_fds(self._sock, message, fds)
+        except OSError:
+            return False
+        return True
+
+    def kill(self):
+        """Ends it and its group, now or as soon as its pid is known."""
+        self.doomed = True
+        if self.pid is not None:
+            processes.kill_group(self.pid)
+
+    def close(self):
+        """Gives the socket back."""
+        self._sock.close()
+
+
+class Zygote(Peer):
+    """A process that forks others on demand."""
+
+    def __init__(self, sock, name):
+        super().__init__(sock)
+        self.name = name
+        self.ready = False
+        self.missing = []
+        self._token = 0
+        self.forking = {}
+        self.children = {}
+
+    def fork(self, peer_type, order):
+        """Orders a child and returns the supervisor's end of its socket; its pid comes with a later message."""
+        ours, theirs = channel.pair()
+        peer = peer_type(ours)
+        self._token += 1
+        self.forking[self._token] = peer
+        sent = self.send({"token": self._token, **order}, [theirs.fileno()])
+        theirs.close()
+        if not sent:
+            del self.forking[self._token]
+            peer.close()
+            return None
+        peer.zygote = self
+        return peer
+
+
+class Kernel(Peer):
+    """The present kernel."""
+
+    def __init__(self, sock):
+        super().__init__(sock)
+        self.zygote = None
+        self.ready = False
+        self.cause = None
+        self.loaded = []
+
+
+class Worker(Peer):
+    """One profile under way."""
+
+    def __init__(self, sock):
+        super().__init__(sock)
+        self.zygote = None
+        self.parent = None
+        self.answered = False
+
+
+def start_zygotes(keep_closed, workdir, folder):
+    """Forks the first zygote, which forks the second; `(base, data)`."""
+    base_ours, base_theirs = channel.pair()
+    data_ours, data_theirs = channel.pair()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for fd in (*keep_closed, base_ours.fileno(), data_ours.fileno()):
+                os.close(fd)
+            import signal
+
+            import zygote
+
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            zygote.start(base_theirs, data_theirs, workdir, folder)
+        finally:
+            os._exit(1)
+    base_theirs.close()
+    data_theirs.close()
+    base, data = Zygote(base_ours, "base"), Zygote(data_ours, "data")
+    base.pid = pid
+    return base, data
+

@@ -1,0 +1,134 @@
+"""The supervisor's event loop: what is readable, what can be written to the host, what is due."""
+
+import collections
+import os
+import selectors
+import time
+
+import frames
+
+# Above this much unsent output, nothing more is taken from user code until the host has caught up.
+HIGH = 8 << 20
+LOW = 2 << 20
+
+
+class Loop:
+    """Callbacks by descriptor. Those of user code's descriptors rest while the host is slow."""
+
+    def __init__(self):
+        self._selector = selectors.PollSelector()
+        self._restable = {}
+        self._resting = False
+
+    def watch(self, fd, callback, restable=False):
+        """Calls back when `fd` is readable or at its end."""
+        if restable:
+            self._restable[fd] = callback
+            if self._resting:
+                return
+        self._selector.register(fd, selectors.EVENT_READ, callback)
+
+    def forget(self, fd):
+        """Stops watching; unknown descriptors are fine."""
+        self._restable.pop(fd, None)
+        try:
+            self._selector.unregister(fd)
+        except KeyError:
+            pass
+
+    def watch_writable(self, fd, callback):
+        """Calls back when `fd` takes data; None ends it."""
+        self.forget(fd)
+        if callback is not None:
+            self._selector.register(fd, selectors.EVENT_WRITE, callback)
+
+    def rest(self, resting):
+        """Stops or resumes reading what user code sends."""
+        if resting == self._resting:
+            return
+        self._resting = resting
+        for fd, callback in self._restable.items():
+            if resting:
+                self._selector.unregister(fd)
+            else:
+                self._selector.register(fd, selectors.EVENT_READ, callback)
+
+    def turn(self, due):
+        """Waits for something to happen, or for the time `due`, and calls back."""
+        timeout = None if due is None else max(due - time.monotonic(), 0)
+        for key, _events in self._selector.select(timeout):
+            # An earlier callback of this turn may have closed it.
+            if self._selector.get_map().get(key.fd) is key:
+                key.data()
+
+
+class Output:
+    """The way to the host: frames in order, files in between whenever there is room."""
+
+    def __init__(self, loop, fd):
+        self._loop = loop
+        self._fd = fd
+        self._queue = collections.deque()
+        self._size = 0
+        self._sources = collections.deque()
+        self._waiting = False
+        os.set_blocking(fd, False)
+
+    def send(self, message):
+        """Sends one message; one that no frame can hold is replaced by a note of that."""
+        data = frames.encode_json(message)
+        if len(data) > frames.MAX_JSON_TO_HOST:
+            note = {"status": "error", "ename": "TooLarge", "evalue": f"a message of {len(data)} bytes was dropped"}
+            data = frames.encode_json({**message, "content": note})
+        self._queue.append(data)
+        self._size += len(data)
+        if not self._waiting:
+            self._write()
+
+    def stream(self, source):
+        """Sends what `source()` yields piece by piece, each a frame, until it gives None."""
+        self._sources.append(source)
+        if not self._waiting:
+            self._write()
+
+    def _write(self):
+        while True:
+            if self._size < LOW and self._sources:
+                piece = self._sources[0]()
+                if piece is None:
+                    self._sources.popleft()
+                    continue
+                self._queue.append(piece)
+                self._size += len(piece)
+                self._sources.rotate(-1)
+            if not self._queue:
+                self._wait(False)
+                break
+            data = self._queue.popleft()
+            try:
+                written = os.write(self._fd, data)
+            except BlockingIOError:
+                written = 0
+            except OSError:
+                # The host is gone: the end of its input will end this process.
+                self._queue.clear()
+                self._sources.clear()
+                self._size = 0
+                self._wait(False)
+                break
+            self._size -= written
+            if written < len(data):
+                self._queue.appendleft(memoryview(data)[written:])
+                self._wait(True)
+                break
+        self._loop.rest(self._size > (LOW if self._loop._resting else HIGH))
+
+    def _wait(self, waiting):
+        if waiting != self._waiting:
+            self._waiting = waiting
+            self._loop.watch_writable(self._fd, self._write if waiting else None)
+
+    def flush(self):
+        """Writes what is queued, waiting for the host; for the last words before an exit."""
+        os.set_blocking(self._fd, True)
+        self._write()
