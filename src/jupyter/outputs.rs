@@ -18,6 +18,9 @@ pub struct Outputs {
     outputs: Vec<Output>,
     /// Metadata of our own, beside each output.
     marks: Vec<Value>,
+    /// Whole kept text of each stream, which `clear_output` does not touch.
+    stdout: String,
+    stderr: String,
     clear_next: bool,
     dropped: u64,
 }
@@ -50,6 +53,10 @@ impl Outputs {
             text = format!("\n[... {skipped} bytes left out ...]\n{text}");
         }
         self.clear_if_due();
+        match name {
+            StreamName::Stdout => self.stdout.push_str(&text),
+            StreamName::Stderr => self.stderr.push_str(&text),
+        }
         match self.outputs.last_mut() {
             Some(Output::Stream { name: last, text: kept }) if *last == name => kept.push_str(&text),
             _ => self.push(Output::Stream { name, text: text.clone() }, Value::Null),
@@ -124,13 +131,12 @@ impl Outputs {
         self.dropped
     }
 
-    /// Text of one stream, as kept.
-    pub fn text(&self, wanted: StreamName) -> String {
-        let pieces = self.outputs.iter().filter_map(|output| match output {
-            Output::Stream { name, text } if *name == wanted => Some(text.as_str()),
-            _ => None,
-        });
-        pieces.collect()
+    /// Whole kept text of one stream.
+    pub fn text(&self, name: StreamName) -> &str {
+        match name {
+            StreamName::Stdout => &self.stdout,
+            StreamName::Stderr => &self.stderr,
+        }
     }
 
     /// `text/plain` of the last result.
@@ -223,9 +229,9 @@ mod tests {
         let mut outputs = Outputs::default();
         outputs.apply(stream("old"));
         outputs.apply(message("clear_output", json!({"wait": true})));
-        assert_eq!(outputs.text(StreamName::Stdout), "old");
         outputs.apply(stream("new"));
-        assert_eq!(outputs.text(StreamName::Stdout), "new");
+        assert_eq!(outputs.text(StreamName::Stdout), "oldnew", "the record keeps what was printed");
+        assert_eq!(outputs.into_vec(), [Output::Stream { name: StreamName::Stdout, text: "new".to_owned() }]);
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //!
 //! - [`backend`]: what a backend is.
 //! - [`enclosure`]: what a backend keeps of the thing that it started.
-//! - [`linked`]: the port over a supervisor's pipe; a backend starts something and hands its pipe over.
+//! - [`link`]: the host's end of a supervisor's pipe.
+//! - [`linked`]: the port over a link; a backend starts something and hands its pipe over.
 //! - [`image`]: the Python modules that run inside.
 
 pub mod backend;
 pub mod enclosure;
+mod executing;
 pub mod image;
+pub mod link;
 pub mod linked;
 
 pub use backend::{Backend, Mount, StartRequest};
 pub use enclosure::Enclosure;
-pub use linked::open_sandbox;
+pub use linked::{LinkedSandbox, open_sandbox};
