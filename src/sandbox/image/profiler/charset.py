@@ -1,0 +1,198 @@
+"""The encoding of text: byte order mark, UTF-8, UTF-16 without a mark, then legacy code pages.
+
+Legacy encodings are decided by what the bytes would spell: multi-byte East Asian ones by the share of
+their characters that lie in the everyday blocks of each standard, single-byte ones by how their high bytes sit
+in words (inside Latin words, or forming whole words of another script).
+"""
+
+import codecs
+import re
+from collections import namedtuple
+
+Charset = namedtuple("Charset", "name codec bom sure note")
+Charset.__doc__ = "name as reported, codec for Python, bom: bool, sure: bool, note: str or ''."
+
+BOMS = [
+    (codecs.BOM_UTF8, "utf-8", "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16"),
+]
+
+# Names that a person knows, by Python codec.
+LABELS = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp1250": "windows-1250", "cp1253": "windows-1253",
+          "cp1255": "windows-1255", "cp1256": "windows-1256", "cp932": "shift_jis", "cp949": "cp949"}
+
+SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "cp1253", "iso8859-7", "cp1255", "cp1256", "tis-620"]
+FREQUENT = {
+    "cyrillic": set("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ"),
+    "greek": set("αοιετσνηυρπκμλςγδωχθφβξζψάέήίόύώ"),
+    "hebrew": set("אבגדהוזחטיכךלמםנןסעפףצץקרשת"),
+    "arabic": set("ابتثجحخدذرزسشصضطظعغفقكلمنهويىةأإآؤئء"),
+    "thai": {chr(code) for code in range(0x0E01, 0x0E5B)},
+}
+CENTRAL = set("ąćęłńóśźżĄĆĘŁŃÓŚŹŻčďěňřšťůžČĎĚŇŘŠŤŮŽľĺŕőűŐŰăâîșțşţĂÂÎŞŢđĐáéíóúýÁÉÍÓÚÝäöüÄÖÜßôÔ")
+WESTERN = set("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœšžÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒŠŽ")
+
+
+def decode_failure(data):
+    """Where UTF-8 fails: (line, byte offset in file, bytes) of the first bad sequence, or None."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return line, error.start, data[error.start: error.end]
+    return None
+
+
+def detect(data, complete=True):
+    """The `Charset` of the bytes; `complete` says that they are the whole file, not its beginning."""
+    for mark, name, codec in BOMS:
+        if data.startswith(mark):
+            return Charset(name, codec, True, True, "")
+    wide = _utf16_without_mark(data)
+    if wide:
+        return Charset(wide, wide, False, True, "no byte order mark; UTF-16 by its pattern of zero bytes")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(data, final=complete)
+        return Charset("utf-8", "utf-8", False, True, "")
+    except UnicodeDecodeError:
+        pass
+    mostly = _mostly_utf8(data)
+    if mostly:
+        return mostly
+    return _legacy(data)
+
+
+def _utf16_without_mark(data):
+    head = data[:4096]
+    if len(head) < 6 or b"\0" not in head:
+        return None
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    half = len(head) / 2
+    if odd > 0.6 * half and even < 0.1 * half:
+        return "utf-16-le"
+    if even > 0.6 * half and odd < 0.1 * half:
+        return "utf-16-be"
+    return None
+
+
+def _mostly_utf8(data):
+    """UTF-8 with a few damaged places: most multi-byte sequences are valid."""
+    good = len(re.findall(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}", data))
+    high = sum(data.count(bytes([value])) for value in range(0xC0, 0xF8)) if len(data) < 1 << 22 else good
+    if good < 3 or good < 0.9 * max(high, 1):
+        return None
+    line, offset, bad = decode_failure(data)
+    note = f"invalid UTF-8 bytes {bad[:4].hex(' ')} at line {line} (byte {offset}); they are replaced when read"
+    return Charset("utf-8", "utf-8", False, False, note)
+
+
+def _legacy(data):
+    lines = [line for line in data.split(b"\n") if any(byte > 127 for byte in line)]
+    sample = b"\n".join(lines)[:200_000]
+    scored = sorted(((score, codec) for codec, score in _multibyte_scores(sample)), reverse=True)
+    if scored and scored[0][0] >= 0.6:
+        codec = scored[0][1]
+        sure = scored[0][0] > 0.8 and len(sample) > 40
+        return Charset(LABELS.get(codec, codec), codec, False, sure, f"encoding recognised as {LABELS.get(codec, codec)} by its characters")
+    codec = _single_byte(sample)
+    name = LABELS.get(codec, codec)
+    return Charset(name, codec, False, False, f"not UTF-8; read as {name}, which was guessed from {len(lines)} line(s) with special characters")
+
+
+def _multibyte_scores(sample):
+    """Share of high characters that are everyday ones, for each East Asian codec that decodes the sample."""
+    high = sum(1 for byte in sample if byte > 127)
+    for codec in ("gb18030", "big5", "cp932", "euc_jp", "cp949"):
+        try:
+            text = sample.decode(codec)
+        except UnicodeDecodeError as error:
+            if len(sample) - error.start > 8:
+                continue
+            text = sample[: error.start].decode(codec, "ignore")
+        wide = [char for char in text if ord(char) > 127]
+        if not wide:
+            continue
+        score = sum(_everyday(codec, char) for char in wide) / len(wide)
+        # A pair of bytes for one character: fewer bytes for each means that single high bytes were letters.
+        if codec != "cp932" and high < 1.6 * len(wide):
+            score -= 0.5
+        score *= _separation(codec, text)
+        yield codec, score
+
+
+def _everyday(codec, char):
+    point = ord(char)
+    if 0x3001 <= point <= 0x3011 or 0xFF01 <= point <= 0xFF5E or char in "“”‘’…—·℃、。":
+        return 0.8
+    if codec in ("cp932", "euc_jp"):
+        if 0x3041 <= point <= 0x3096 or 0x30A1 <= point <= 0x30FC:
+            return 1.0
+        if 0xFF61 <= point <= 0xFF9F:
+            return 0.1
+        return 0.85 if _level_one(char, "euc_jp", 0xB0, 0xCF) else 0.1
+    if codec == "cp949":
+        return 1.0 if _level_one(char, "euc_kr", 0xB0, 0xC8) else 0.1
+    if codec == "big5":
+        return 0.95 if _level_one(char, "big5", 0xA4, 0xC6) else 0.15
+    return 1.0 if _level_one(char, "gb2312", 0xB0, 0xD7) else 0.15
+
+
+def _level_one(char, codec, first, last):
+    try:
+        raw = char.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return len(raw) == 2 and first <= raw[0] <= last
+
+
+def _separation(codec, text):
+    """Lower when wide characters sit inside Latin words, as mistaken accented letters do."""
+    mixed = len(re.findall(r"[a-z][^\x00-\x7f][a-z]", text))
+    wide = sum(1 for char in text if ord(char) > 127)
+    return 1.0 - min(0.9, 1.5 * mixed / max(wide, 1))
+
+
+def _single_byte(sample):
+    """The single-byte code page whose letters form the likeliest words."""
+    runs = re.findall(rb"[A-Za-z\x80-\xff]+", sample)
+    mixed = sum(1 for run in runs if any(b > 127 for b in run) and any(b < 128 for b in run))
+    whole = sum(1 for run in runs if all(b > 127 for b in run) and len(run) > 2)
+    if whole > mixed:
+        best = max(SCRIPT_PAGES, key=lambda codec: _script_score(sample, codec))
+        if _script_score(sample, best) > 0.55:
+            return best
+    central = _letters(sample, "cp1250", CENTRAL)
+    western = _letters(sample, "cp1252", WESTERN)
+    if central > western + 0.05:
+        return "cp1250"
+    try:
+        sample.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _script_score(sample, codec):
+    try:
+        text = sample.decode(codec)
+    except UnicodeDecodeError:
+        return 0.0
+    high = [char for char in text if ord(char) > 127]
+    if not high:
+        return 0.0
+    best = max(sum(1 for c in high if c.lower() in letters) / len(high) for letters in FREQUENT.values())
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    # Upper case belongs at the front of a word or fills it.
+    odd = sum(1 for word in words if not (word.islower() or word.istitle() or word.isupper() or word.lower() == word.upper()))
+    common = sum(1 for c in high if c.lower() in "оеаинтсрαοιετσνηוליהתالينمو")
+    return best - odd / max(len(words), 1) + 0.3 * common / len(high)
+
+
+def _letters(sample, codec, letters):
+    text = sample.decode(codec, "replace")
+    high = [char for char in text if ord(char) > 127]
+    return sum(1 for char in high if char in letters) / max(len(high), 1)

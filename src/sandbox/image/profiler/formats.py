@@ -1,0 +1,93 @@
+"""Which reader a file needs: by its first bytes, then by its name, then by what its text looks like."""
+
+import zipfile
+
+from .faults import Fault
+from .source import WHOLE_BYTES, Source
+
+IMAGE_MAGIC = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"]
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+WORKBOOKS = {"xlsx", "xlsm", "xlsb", "xls", "ods", "xla", "xlam"}
+DELIMITED = {"csv", "tsv", "tab", "psv", "ssv"}
+PROSE = {"txt", "log", "md", "markdown", "rst", "text", "out", "err", "py", "r", "sql", "tex", "html", "htm", "xml", "yaml", "yml", "toml", "ini", "cfg"}
+JSON_NAMES = {"json", "geojson", "topojson", "webmanifest"}
+JSON_LINES = {"jsonl", "ndjson", "geojsonl", "ldjson", "jsonlines"}
+COLUMNAR = {"parquet", "parq", "pq", "feather", "arrow", "ipc", "arrows"}
+DATABASES = {"sqlite", "sqlite3", "db", "db3"}
+PICTURES = {"png", "jpg", "jpeg", "webp", "gif", "tif", "tiff", "bmp"}
+
+
+def profile(path, name, options, progress):
+    """The profile of the file by the reader that fits."""
+    source = Source(path, name)
+    if source.size == 0:
+        raise Fault("empty", f"{name} is empty (0 bytes)", "Nothing to analyse.")
+    head, suffix = source.head, source.suffix
+    if head.startswith((b"PAR1", b"PARE")) or head.startswith((b"ARROW1", b"FEA1")) or suffix in COLUMNAR:
+        from . import columnar
+
+        return columnar.profile(source, options)
+    if head.startswith(b"SQLite format 3\0") or suffix in DATABASES and suffix != "db":
+        from . import database
+
+        return database.profile(source)
+    if head.startswith(b"\x93NUMPY") or suffix in ("npy", "npz"):
+        from . import arrays
+
+        return arrays.profile(source)
+    if any(head.startswith(magic) for magic in IMAGE_MAGIC[:6]) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP") or suffix in PICTURES:
+        from . import picture
+
+        return picture.profile(source)
+    if head.startswith(OLE) or suffix in WORKBOOKS or _zipped_workbook(source):
+        from . import workbook
+
+        return workbook.profile(source, options)
+    source.unfold()
+    return _text(source, options, progress)
+
+
+def _zipped_workbook(source):
+    if not source.head.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(source.path) as archive:
+            names = {name.replace("\\", "/").lower() for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
+    return "[content_types].xml" in names and any(name.startswith("xl/") for name in names) or (
+        "content.xml" in names and "mimetype" in names)
+
+
+def _text(source, options, progress):
+    """Text of some kind, or bytes that no reader knows."""
+    from . import plaintext
+
+    suffix = source.suffix
+    limit = min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 20))
+    if source.compression and _binary_inside(source):
+        raise Fault("unsupported", f"{source.name} holds {plaintext.describe_bytes(source.head)} inside {source.compression}",
+                    "Unpack it first and give the file inside.")
+    if not source.compression and not plaintext.looks_like_text(source.head) and suffix not in DELIMITED | JSON_NAMES | JSON_LINES:
+        raise Fault("unsupported", f"{source.name} is {plaintext.describe_bytes(source.head)}; there is no table reader for it",
+                    plaintext.hint_for(source.head, suffix))
+    larger = source.size > limit if not source.compression else len(source.read(limit + 1, exact=False)) > limit
+    if suffix in JSON_NAMES | JSON_LINES:
+        from . import records
+
+        return records.profile(source, options, larger, suffix in JSON_LINES)
+    if larger:
+        from . import streamed
+
+        return streamed.profile(source, options, progress)
+    data = source.read(limit)
+    if suffix in DELIMITED:
+        from . import delimited
+
+        return delimited.profile(source, data)
+    return plaintext.choose(source, data, options, named_prose=suffix in PROSE)
+
+
+def _binary_inside(source):
+    head = source.head
+    return head.startswith((b"PAR1", OLE, b"SQLite", b"\x93NUMPY", b"ARROW1")) or any(head.startswith(magic) for magic in IMAGE_MAGIC[:4])

@@ -1,0 +1,117 @@
+"""Text that is no table, and the description of bytes that no reader knows."""
+
+import re
+from collections import Counter
+
+from . import cells, charset, delimited, dialect as dialects
+from .faults import Fault
+from .loading import PATH, Load, call
+
+SIGNATURES = [
+    (b"%PDF", "a PDF document"), (b"\x7fELF", "an ELF program"), (b"MZ", "a Windows program"), (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "gzip data"), (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"), (b"Rar!", "a RAR archive"), (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"CDF\x01", "a netCDF file"), (b"CDF\x02", "a netCDF file"), (b"ORC", "an ORC file"), (b"Obj\x01", "an Avro file"),
+    (b"RIFF", "a RIFF (audio or video) file"), (b"\x00\x00\x00\x18ftyp", "an MP4 file"), (b"ID3", "an MP3 file"), (b"OggS", "an Ogg file"),
+    (b"fLaC", "a FLAC file"), (b"\xca\xfe\xba\xbe", "Java bytecode"), (b"RDX", "an R data file"), (b"$FL2", "an SPSS file"),
+    (b"<stata_dta>", "a Stata file"), (b"\xd0\xcf\x11\xe0", "an OLE2 compound file"), (b"PAR1", "a Parquet file"), (b"SQLite", "a SQLite database"),
+    (b"DUCK", "a DuckDB database"),
+]
+PICKLE = re.compile(rb"\x80[\x02-\x05]")
+
+
+def describe_bytes(head):
+    """What the first bytes say, with the bytes themselves."""
+    shown = head[:16].hex(" ")
+    if PICKLE.match(head):
+        return f"a Python pickle (first bytes {shown})"
+    if head[8:12] == b"DUCK":
+        return f"a DuckDB database (first bytes {shown})"
+    for magic, what in SIGNATURES:
+        if head.startswith(magic):
+            return f"{what} (first bytes {shown})"
+    return f"binary data of an unknown kind (first bytes {shown})"
+
+
+def hint_for(head, suffix):
+    """What to do with a file that has no reader here."""
+    if PICKLE.match(head) or suffix in ("pkl", "pickle"):
+        return "A pickle runs code when it is loaded: open it with pd.read_pickle inside the sandbox only, and only if you trust its origin."
+    if suffix == "dbf":
+        return "A dBASE table: export it as CSV."
+    return "Export it as CSV, Excel, JSON or Parquet; code in the sandbox can still open the file itself."
+
+
+def looks_like_text(head):
+    """Whether the bytes can be text: no zero bytes outside UTF-16 and 32, few control characters."""
+    if any(head.startswith(mark) for mark, _, _ in charset.BOMS):
+        return True
+    if PICKLE.match(head) or any(head.startswith(magic) for magic, _ in SIGNATURES if len(magic) > 3):
+        return False
+    sample = head[:8192]
+    if b"\0" in sample:
+        found = charset._utf16_without_mark(sample)
+        return found is not None
+    control = sum(1 for byte in sample if byte < 32 and byte not in (9, 10, 11, 12, 13, 27))
+    return control <= 0.02 * len(sample)
+
+
+def choose(source, data, options, named_prose):
+    """A table when the text clearly is one, JSON when it parses as that, else text."""
+    found = charset.detect(data)
+    text, found = delimited.decode(data, found)
+    plain = dialects.normalise(text.lstrip("\ufeff"))
+    if not plain.strip():
+        raise Fault("empty", f"{source.name} holds nothing but blank lines", "Nothing to analyse.")
+    if not named_prose and plain.lstrip()[:1] in "{[" :
+        from . import records
+
+        try:
+            return records.profile(source, options, False, False)
+        except Fault:
+            pass
+    if is_table(plain, source.suffix):
+        return delimited.of_text(source, text, found, data)
+    return describe(source, plain, found, data)
+
+
+def is_table(text, suffix):
+    """Whether text without a table's name is one: even rows, in at least two columns, that hold values."""
+    if suffix in ("md", "markdown", "rst", "py", "html", "htm", "xml", "tex", "sql", "yaml", "yml", "toml", "log", "r"):
+        return False
+    dialect, score = dialects.detect(text, suffix)
+    if dialect.delimiter is None:
+        return False
+    rows = [row for row in dialects.records(dialects.sample_of(text), dialect, 500) if row and not cells.is_blank(row)]
+    if len(rows) < 2:
+        return False
+    widths = Counter(len(row) for row in rows)
+    width, count = widths.most_common(1)[0]
+    return width >= 2 and count >= 0.8 * len(rows) and score >= 0.5
+
+
+def describe(source, text, found, data):
+    """The profile of text: lines, words, bytes, encoding, longest line, first lines."""
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    warnings = [found.note] if found.note else []
+    options = {"encoding": found.codec}
+    if "replaced when read" in found.note:
+        options["errors"] = "replace"
+    longest = max(lines, key=len, default="")
+    return {
+        "file": source.name,
+        "format": "text",
+        **({"compression": source.compression} if source.compression else {}),
+        "encoding": found.name,
+        "bom": found.bom,
+        "lines": len(lines),
+        "blank_lines": sum(1 for line in lines if not line.strip()),
+        "words": len(text.split()),
+        "characters": len(text),
+        "bytes": len(data),
+        "longest_line": len(longest),
+        "sample": [[line[:200]] for line in lines[:5]],
+        "warnings": warnings,
+        "load": Load(call("open", PATH, options) + ".read()").code(source.name),
+    }
