@@ -1,0 +1,72 @@
+/**
+ * Report tabs: beside the file, without the focus, one a file.
+ */
+import * as vscode from 'vscode';
+import { SCHEME } from './lsp_ext';
+import type { Runs } from './runs';
+import { baseName, parsePath, reportPath } from './uris';
+
+/** The view type of VS Code's built-in Markdown preview. */
+const PREVIEW = 'vscode.markdown.preview.editor';
+
+/** Opens reports and finds the one that is looked at. */
+export class Reports {
+  constructor(private readonly runs: Runs) {}
+
+  /** Shows a run's report. `source` is the analyzed document, whose earlier report gives up its tab. */
+  async show(run: string, source: string, takeFocus = false): Promise<void> {
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: reportPath(run, baseName(source)) });
+    const tabs = reportTabs();
+    const same = tabs.find(({ run: other }) => other === run);
+    const earlier = same ?? tabs.find(({ run: other }) => this.runs.get(other)?.uri === source);
+    await vscode.commands.executeCommand('vscode.openWith', same?.uri ?? uri, PREVIEW, {
+      viewColumn: earlier?.tab.group.viewColumn ?? besideColumn(),
+      preserveFocus: !takeFocus,
+      preview: false,
+    } satisfies vscode.TextDocumentShowOptions);
+    if (earlier !== undefined && same === undefined) {
+      await vscode.window.tabGroups.close(earlier.tab, true);
+    }
+  }
+
+  /** Where charts open: with the reports, where there are any, else beside. */
+  outputColumn(): vscode.ViewColumn {
+    return reportTabs()[0]?.tab.group.viewColumn ?? besideColumn();
+  }
+
+  /** The run whose report is the active tab. */
+  activeRun(): string | undefined {
+    return runOf(vscode.window.tabGroups.activeTabGroup.activeTab);
+  }
+}
+
+function besideColumn(): vscode.ViewColumn {
+  const groups = vscode.window.tabGroups;
+  const active = groups.activeTabGroup;
+  // With no file open, or a report in front, there is nothing to stand beside.
+  if (active.tabs.length === 0 || runOf(active.activeTab) !== undefined) {
+    return vscode.ViewColumn.Active;
+  }
+  return vscode.ViewColumn.Beside;
+}
+
+function reportTabs(): { tab: vscode.Tab; run: string; uri: vscode.Uri }[] {
+  return vscode.window.tabGroups.all.flatMap((group) =>
+    group.tabs.flatMap((tab) => {
+      const run = runOf(tab);
+      const uri = tabUri(tab);
+      return run === undefined || uri === undefined ? [] : [{ tab, run, uri }];
+    }),
+  );
+}
+
+function runOf(tab: vscode.Tab | undefined): string | undefined {
+  const uri = tabUri(tab);
+  const target = uri?.scheme === SCHEME ? parsePath(uri.path) : undefined;
+  return target?.kind === 'report' ? target.run : undefined;
+}
+
+function tabUri(tab: vscode.Tab | undefined): vscode.Uri | undefined {
+  const input = tab?.input;
+  return input instanceof vscode.TabInputCustom || input instanceof vscode.TabInputText ? input.uri : undefined;
+}
