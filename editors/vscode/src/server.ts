@@ -73,7 +73,9 @@ export class Server implements vscode.Disposable {
     token?: vscode.CancellationToken,
   ): Promise<ServerCommands[K][1]> {
     const client = await this.ready();
-    return client.sendRequest('workspace/executeCommand', { command, arguments: [argument] }, token);
+    const params = { command, arguments: [argument] };
+    // An `undefined` token would be taken for a second parameter.
+    return token === undefined ? client.sendRequest('workspace/executeCommand', params) : client.sendRequest('workspace/executeCommand', params, token);
   }
 
   /** Stops and starts again, by a person's wish. */

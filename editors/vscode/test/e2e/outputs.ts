@@ -79,7 +79,7 @@ export function outputs(parts: Parts): Group {
       'the settings are grouped': async (bench) => {
         await bench.command('Code Interpreter: Open Settings');
         await bench.page.locator('.settings-toc-container, .settings-editor').first().waitFor();
-        await bench.page.locator('.setting-item', { hasText: 'Model' }).first().waitFor();
+        await bench.page.locator('.settings-editor', { hasText: 'Show results as hints' }).first().waitFor();
         await bench.screenshot('outputs-settings');
       },
     },

@@ -10,7 +10,7 @@ import { type Browser, chromium, type Frame, type Locator, type Page } from 'pla
 import { type Parts, root, screens } from './parts';
 
 /** How long a thing may take to appear, in milliseconds: starting on a busy machine included. */
-export const PATIENCE = 60_000;
+export const PATIENCE = Number(process.env['CODEINTERP_PATIENCE_MS'] ?? 60_000);
 
 /** What a workbench is started with. */
 export interface Setup {
@@ -122,11 +122,26 @@ export class Workbench {
 
   /** Runs a command from the palette. */
   async command(title: string): Promise<void> {
-    await this.page.keyboard.press('F1');
-    const input = this.page.locator('.quick-input-widget input[type=text]');
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.pick(title);
+    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
+    const deadline = Date.now() + PATIENCE;
+    // The palette lists what is there when it opens: a window that is still coming up may know our commands a moment later.
+    for (let there = false; !there; ) {
+      await this.page.keyboard.press('F1');
+      const input = this.page.locator('.quick-input-widget input[type=text]');
+      await input.waitFor();
+      await input.fill(`>${title}`);
+      there = await row.waitFor({ timeout: Date.now() > deadline ? 1 : 3_000 }).then(
+        () => true,
+        () => false,
+      );
+      if (!there) {
+        await this.page.keyboard.press('Escape');
+        if (Date.now() > deadline) {
+          throw new Error(`The palette does not know "${title}"`);
+        }
+      }
+    }
+    await row.click();
   }
 
   /** Chooses an entry of the open quick pick. */
