@@ -1,0 +1,110 @@
+--- What the cursor is on in a report: a chart, a step, another document.
+local uris = require('codeinterp.uri')
+
+local M = {}
+
+---@class codeinterp.Link
+---@field first integer first byte column, from 0
+---@field last integer last byte column, inclusive
+---@field text string
+---@field target string
+
+--- The links of a line of Markdown, images included.
+---@param line string
+---@return codeinterp.Link[]
+function M.in_line(line)
+  local links = {}
+  local from = 1
+  while true do
+    local first, last, text, target = line:find('!?%[([^%]]*)%]%(([^)]+)%)', from)
+    if not first then
+      return links
+    end
+    -- `<…>` holds targets with spaces; a title may follow the target.
+    target = target:match('^<(.*)>') or target:match('^(%S+)') or target
+    table.insert(links, { first = first - 1, last = last - 1, text = text, target = target })
+    from = last + 1
+  end
+end
+
+--- The document that a target means in a report of `run`; nil for anything outside of that run.
+---@param target string
+---@param run string
+---@return codeinterp.DocumentName?
+function M.resolve(target, run)
+  if uris.is_document(target) then
+    local parsed = uris.parse(target)
+    return parsed and parsed.run == run and parsed or nil
+  end
+  if target:match('^%a[%w+.-]*:') or target:match('^[/#]') then
+    return nil
+  end
+  return uris.parse(('codeinterp:/runs/%s/%s'):format(run, (target:gsub('^%./', ''))))
+end
+
+--- Number of the step that a heading announces.
+---@param line string
+---@return integer?
+function M.step_of_heading(line)
+  local title = line:match('^#+%s+(.*)$')
+  if not title then
+    return nil
+  end
+  local number = title:match('^[Ss]tep%s+(%d+)')
+    or title:match('^步骤%s*(%d+)')
+    or title:match('^第%s*(%d+)%s*步')
+  return number and tonumber(number)
+end
+
+--- The steps of a report: for each line the number of the step that it belongs to, or false. Lines inside code
+--- fences are no headings, whatever they look like.
+---@param lines string[]
+---@return (integer|false)[]
+function M.steps(lines)
+  local steps = {}
+  local current, level = false, 0 ---@type integer|false, integer
+  local fence ---@type string?
+  for i, line in ipairs(lines) do
+    local marker = line:match('^ ? ? ?(```+)') or line:match('^ ? ? ?(~~~+)')
+    if fence then
+      if marker and vim.startswith(marker, fence) and line:match('^%s*[`~]+%s*$') then
+        fence = nil
+      end
+    elseif marker then
+      fence = marker
+    else
+      local depth = #(line:match('^(#+)%s') or '')
+      local step = M.step_of_heading(line)
+      if step then
+        current, level = step, depth
+      elseif depth > 0 and depth <= level then
+        current = false
+      end
+    end
+    steps[i] = current
+  end
+  return steps
+end
+
+--- What line and column of a report mean: the link under the cursor, else a link of the line to something of
+--- this run, else the step that the line belongs to.
+---@param bufnr integer
+---@param run string
+---@param lnum integer from 1
+---@param column integer in bytes, from 0
+---@return codeinterp.DocumentName?
+function M.at(bufnr, run, lnum, column)
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, lnum, false)
+  local first ---@type codeinterp.DocumentName?
+  for _, link in ipairs(M.in_line(lines[lnum] or '')) do
+    local document = M.resolve(link.target, run)
+    if document and column >= link.first and column <= link.last then
+      return document
+    end
+    first = first or document
+  end
+  local step = M.steps(lines)[lnum]
+  return first or (step and uris.parse(uris.document(run, ('steps/%d.py'):format(step)))) or nil
+end
+
+return M
