@@ -1,5 +1,7 @@
 //! The command line: parsing, logs, and the exit code. Each command has a file of its own.
 
+pub mod editor;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -12,7 +14,13 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    /// Write the plugin of an editor that comes with this binary.
+    Editor {
+        #[command(subcommand)]
+        editor: editor::Editor,
+    },
+}
 
 /// Runs the command line of the process and returns its exit code.
 pub fn main() -> ExitCode {
@@ -25,5 +33,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match cli.command {}
+    match cli.command {
+        Command::Editor { editor } => editor::run(editor),
+    }
 }

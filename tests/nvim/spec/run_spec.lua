@@ -205,7 +205,11 @@ test("an error of the server is shown with what to do about it", function()
 			commands = {
 				analyzeFile = function()
 					return nil,
-						{ code = -32000, message = "no sandbox works here.", data = { hint = "Run codeinterp doctor." } }
+						{
+							code = -32000,
+							message = "no sandbox works here.",
+							data = { hint = "Run codeinterp doctor." },
+						}
 				end,
 			},
 		})

@@ -5,6 +5,9 @@ local uris = require('codeinterp.uri')
 
 local M = {}
 
+--- How long a server may take to end by itself.
+local STOP_TIMEOUT_MS = 3000
+
 --- The workspace is told to the server by a file in it.
 ---@return table<string, any>
 local function workspace_argument()
@@ -91,15 +94,36 @@ function M.variables(call)
   end)
 end
 
+--- Ends the servers and starts them again for the buffers that they were attached to.
+local function restart_servers()
+  local buffers = {} ---@type table<integer, true>
+  local ending = client.all()
+  for _, server in ipairs(ending) do
+    buffers = vim.tbl_extend('force', buffers, server.attached_buffers)
+    server:stop()
+  end
+  local function all_ended()
+    return #vim.lsp.get_clients({ name = 'codeinterp' }) == 0
+  end
+  if not vim.wait(STOP_TIMEOUT_MS, all_ended, 10) then
+    for _, server in ipairs(ending) do
+      server:stop(true)
+    end
+    vim.wait(STOP_TIMEOUT_MS, all_ended, 10)
+  end
+  for bufnr in pairs(buffers) do
+    if vim.api.nvim_buf_is_loaded(bufnr) then
+      client.ready({ bufnr = bufnr, attach = true })
+    end
+  end
+end
+
 --- `restart`: a new kernel; with a bang a new server.
 ---@param call codeinterp.Call
 function M.restart(call)
   local server = server_of_buffer()
   if call.bang then
-    vim.lsp.enable('codeinterp', false)
-    vim.defer_fn(function()
-      vim.lsp.enable('codeinterp', true)
-    end, 500)
+    restart_servers()
   elseif server then
     client.execute(server, 'restartKernel', workspace_argument(), function()
       ui.notify('CodeInterp: the kernel was restarted; its variables are gone')
