@@ -2,8 +2,8 @@
 
     python peer.py
 
-prints one JSON object: seconds for each measurement (every sample, the bench
-takes the medians) and the idle memory of a kernel that has the data stack.
+prints one JSON object: the samples of each measurement in seconds, and the idle
+memory in bytes of a kernel that has the data stack.
 """
 
 import json
@@ -14,35 +14,43 @@ from jupyter_client.manager import start_new_kernel
 
 ROUND_TRIPS = 300
 FLOODS = 5
-FLOOD = "import sys\nfor _ in range(1600): sys.stdout.write('x' * 65535 + '\\n')"
+FIGURES = 20
 STACK = "import numpy, pandas, matplotlib.pyplot"
+# The same code runs in our kernel: see sandbox.rs.
+FLOOD = "import sys\nfor _ in range(1600): sys.stdout.write('x' * 65535 + '\\n')"
+FIGURE = (
+    "import os, IPython.display\n"
+    "IPython.display.display({'image/png': __import__('base64').b64encode("
+    "b'\\x89PNG\\r\\n\\x1a\\n' + os.urandom(5_000_000)).decode()}, raw=True)"
+)
 
 
-def run(client, code: str) -> int:
-    """Executes one cell and reads everything it says; the characters of its output."""
+def run(client, code: str) -> None:
+    """Executes one cell and reads everything that it says."""
     request = client.execute(code)
-    seen = 0
     while True:
         message = client.get_iopub_msg(timeout=120)
         if message["parent_header"].get("msg_id") != request:
             continue
-        if message["msg_type"] == "stream":
-            seen += len(message["content"]["text"])
         if message["msg_type"] == "error":
             raise RuntimeError("\n".join(message["content"]["traceback"]))
         if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
             client.get_shell_msg(timeout=120)
-            return seen
+            return
 
 
-def timed(action) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
+def timed(client, code: str, times: int) -> list[float]:
+    """Seconds of each execution."""
+    samples = []
+    for _ in range(times):
+        began = time.perf_counter()
+        run(client, code)
+        samples.append(time.perf_counter() - began)
+    return samples
 
 
 def proportional_bytes(pid: int) -> int:
-    """Memory of a process with shared pages counted by their share (Pss)."""
+    """Memory of a process with shared pages counted by their share (`Pss` of proc(5))."""
     for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
@@ -50,26 +58,22 @@ def proportional_bytes(pid: int) -> int:
 
 
 def main() -> None:
-    began = time.perf_counter()
     manager, client = start_new_kernel()
-    run(client, "1 + 1")
-    first_cell = time.perf_counter() - began
     try:
-        imports = timed(lambda: run(client, STACK))
-        round_trips = [timed(lambda: run(client, "1 + 1")) for _ in range(ROUND_TRIPS)]
+        imports = timed(client, STACK, 1)
+        round_trips = timed(client, "1 + 1", ROUND_TRIPS)
         idle = proportional_bytes(manager.provisioner.pid)
-        floods = []
-        for _ in range(FLOODS):
-            floods.append(timed(lambda: run(client, FLOOD)))
+        figures = timed(client, FIGURE, FIGURES)
+        floods = timed(client, FLOOD, FLOODS)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     print(
         json.dumps(
             {
-                "first_cell": [first_cell],
-                "imports": [imports],
+                "imports": imports,
                 "round_trip": round_trips,
+                "figure": figures,
                 "flood": floods,
                 "idle_bytes": idle,
             }

@@ -7,13 +7,19 @@ pidfile="$CACHE/dockerd.pid"
 
 answers() { timeout 10 docker info; }
 
+# forget PIDFILE NAME: remove the file unless a process of that name has its number.
+forget() {
+  [ -f "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" != "$2" ] && rm -f "$1"
+  return 0
+}
+
 start() {
   answers >/dev/null 2>&1 && return
   [ "$(id -u)" = 0 ] || die "no Docker engine answers, and only root can start one; start yours and run this again"
-  # Left by an engine that was killed; it would refuse to start beside it.
-  if [ -f /var/run/docker.pid ] && ! kill -0 "$(cat /var/run/docker.pid)" 2>/dev/null; then
-    rm -f /var/run/docker.pid
-  fi
+  # Left by an engine that was killed; a new one refuses to start beside another
+  # process that has got the number since.
+  forget /var/run/docker.pid dockerd
+  forget /var/run/docker/containerd/containerd.pid containerd
   spawn "$pidfile" "$LOGS/dockerd.log" dockerd
   wait_for 60 answers || { tail -n 20 "$LOGS/dockerd.log" >&2; die "dockerd did not answer within 60 s; its log is $LOGS/dockerd.log"; }
 }
