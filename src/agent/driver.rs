@@ -1,12 +1,23 @@
-//! Drives a run: asks the model, executes its code, feeds the outcome back, and says everything as events.
+//! Drives a run: performs the effects of the state machine and says everything as events.
+
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::TurnRequest;
+use super::conversation::{Message, TurnDelta, TurnRequest};
 use super::events::RunEvent;
-use super::ports::{Approval, ArtifactStore, Model, ModelInfo, Sandbox, Sink};
-use super::run::{ErrorKind, RunError, RunStatus, SandboxInfo};
+use super::execution::{Execution, ExecutionError};
+use super::machine::{Conclusion, Effect, Executed, Input, Machine};
+use super::ports::{Approval, ArtifactStore, ExecuteOptions, Model, ModelInfo, Sandbox, SandboxError, Sink};
+use super::record::Recorder;
+use super::run::{ErrorKind, LedgerEntry, RunError, RunStatus};
 use super::task::{LoopSettings, Task};
+use super::words::Words;
+use crate::config::Confirm;
+use crate::profile::Language;
+
+/// Sandbox failures in a row after which a run gives up.
+const MAX_SANDBOX_DEATHS: u32 = 2;
 
 /// One workspace's loop: where code runs, where artifacts go, and by which bounds.
 pub struct Agent<'a> {
@@ -23,24 +34,239 @@ pub struct Agent<'a> {
 impl Agent<'_> {
     /// Runs the task to its conclusion. Emits exactly one [`RunEvent::Concluded`], as its last event.
     pub async fn run(&self, model: &dyn Model, task: &Task, events: Sink<'_, RunEvent>, cancel: &CancellationToken) {
-        let _ = (model, task, cancel);
-        self.conclude(events);
+        let info = model.info();
+        let sandbox = self.sandbox.info();
+        let started = Instant::now();
+        let mut recorder = self.recorder(task, info.vision);
+        let mut deaths = 0;
+        let mut turn = 0;
+        announce(&info, Language::of(&task.question), events);
+        let mut machine = Machine::new(&self.settings, info.clone(), &sandbox, task);
+        let mut effect = machine.start();
+        let conclusion = loop {
+            for notice in machine.take_notices() {
+                events(RunEvent::Notice(notice));
+            }
+            if cancel.is_cancelled() && !matches!(effect, Effect::Conclude(_)) {
+                effect = machine.next(Input::Cancelled, started.elapsed());
+            }
+            let input = match effect {
+                Effect::Conclude(conclusion) => break conclusion,
+                Effect::Ask(request) => {
+                    turn += 1;
+                    events(RunEvent::TurnStarted(turn));
+                    ask(model, &info, &request, events, cancel).await
+                }
+                Effect::Execute { step, code, note } => {
+                    if self.declined(step, &code, cancel).await {
+                        Input::Declined
+                    } else {
+                        let timeout = self.timeout(machine.time_left(started.elapsed()));
+                        self.step(&mut recorder, &mut deaths, step, &code, &note, timeout, events, cancel).await
+                    }
+                }
+            };
+            effect = machine.next(input, started.elapsed());
+        };
+        conclude(conclusion, machine.into_messages(), events);
     }
 
     /// Executes `codes` in order without a model, stopping at the first error (status failed). Same events as [`Agent::run`].
     pub async fn execute(&self, task: &Task, codes: &[String], events: Sink<'_, RunEvent>, cancel: &CancellationToken) {
-        let _ = (task, codes, cancel);
-        self.conclude(events);
+        let words = Words(Language::of(&task.question));
+        let mut recorder = self.recorder(task, false);
+        let mut deaths = MAX_SANDBOX_DEATHS - 1;
+        let mut conclusion = Conclusion { status: RunStatus::Completed, final_answer: None, error: None };
+        for (code, step) in codes.iter().zip(1..) {
+            if cancel.is_cancelled() {
+                conclusion.status = RunStatus::Cancelled;
+                break;
+            }
+            let input = self.step(&mut recorder, &mut deaths, step, code, "", self.timeout(None), events, cancel).await;
+            match input {
+                Input::Executed(executed) if executed.step.exit_code != 0 || executed.step.error.is_some() => {
+                    let what = executed
+                        .step
+                        .error
+                        .as_ref()
+                        .map_or_else(|| format!("exit code {}", executed.step.exit_code), |error| format!("{}: {}", error.ename, error.evalue));
+                    let error = RunError::new(ErrorKind::Run, words.code_failed(step, &what), "");
+                    conclusion = Conclusion { status: RunStatus::Failed, final_answer: None, error: Some(error) };
+                }
+                Input::Executed(_) => continue,
+                Input::SandboxFailed(error) if error != SandboxError::Cancelled => {
+                    conclusion = Conclusion { status: RunStatus::Failed, final_answer: None, error: Some(RunError::from(&error)) };
+                }
+                _ => conclusion.status = RunStatus::Cancelled,
+            }
+            break;
+        }
+        conclude(conclusion, Vec::new(), events);
     }
 
-    fn conclude(&self, events: Sink<'_, RunEvent>) {
-        let error = RunError { kind: ErrorKind::Run, message: "The loop is not part of this build.".to_owned(), hint: String::new() };
-        events(RunEvent::Concluded { status: RunStatus::Failed, final_answer: None, error: Some(error), messages: Vec::new() });
+    fn recorder<'b>(&'b self, task: &'b Task, vision: bool) -> Recorder<'b> {
+        Recorder { sandbox: self.sandbox, artifacts: self.artifacts, task, charts: 0, vision }
+    }
+
+    fn timeout(&self, left: Option<Duration>) -> Duration {
+        let timeout = Duration::from_secs(self.settings.timeout_seconds.max(1));
+        // A moment is left even at the very end, so that a step never times out before it starts.
+        left.map_or(timeout, |left| timeout.min(left.max(Duration::from_secs(1))))
+    }
+
+    /// Whether the person was asked and did not agree. Nobody there to be asked counts as no.
+    async fn declined(&self, step: u32, code: &str, cancel: &CancellationToken) -> bool {
+        if self.settings.agent.confirm == Confirm::Never {
+            return false;
+        }
+        let Some(approval) = self.approval else { return true };
+        tokio::select! {
+            agreed = approval.approve(step, code) => !agreed,
+            () = cancel.cancelled() => true,
+        }
+    }
+
+    /// Executes and records one step.
+    #[expect(clippy::too_many_arguments, reason = "one step's circumstances, for two callers")]
+    async fn step(
+        &self,
+        recorder: &mut Recorder<'_>,
+        deaths: &mut u32,
+        step: u32,
+        code: &str,
+        note: &str,
+        timeout: Duration,
+        events: Sink<'_, RunEvent>,
+        cancel: &CancellationToken,
+    ) -> Input {
+        events(RunEvent::StepStarted { step, code: code.to_owned(), note: note.to_owned() });
+        let agent = &self.settings.agent;
+        let options = ExecuteOptions { timeout, stdout_bytes: agent.stdout_bytes, stderr_bytes: agent.stderr_bytes };
+        let began = Instant::now();
+        let outcome = self.sandbox.execute(code, &options, &|event| events(RunEvent::StepEvent(event)), cancel).await;
+        let execution = match outcome {
+            Ok(execution) => {
+                *deaths = 0;
+                execution
+            }
+            Err(error) => {
+                *deaths += 1;
+                let lost = matches!(error, SandboxError::Gone(_)) && *deaths < MAX_SANDBOX_DEATHS && !cancel.is_cancelled();
+                let execution = died(&error, began.elapsed());
+                if !lost {
+                    let (record, _) = recorder.record(step, code, note, execution, events).await;
+                    events(RunEvent::StepFinished(Box::new(record)));
+                    return Input::SandboxFailed(if cancel.is_cancelled() { SandboxError::Cancelled } else { error });
+                }
+                execution
+            }
+        };
+        let variables_lost = execution.variables_lost;
+        let (record, images) = recorder.record(step, code, note, execution, events).await;
+        events(RunEvent::StepFinished(Box::new(record.clone())));
+        if cancel.is_cancelled() {
+            return Input::Cancelled;
+        }
+        Input::Executed(Box::new(Executed { step: record, images, variables_lost }))
     }
 }
 
-/// The first request of a run, as [`Agent::run`] would send it; for `--dry-run`.
-pub fn first_request(settings: &LoopSettings, model: &ModelInfo, sandbox: &SandboxInfo, task: &Task) -> TurnRequest {
-    let _ = (settings, model, sandbox, task);
-    TurnRequest { messages: Vec::new(), tools: Vec::new(), max_output_tokens: None }
+/// What is recorded of an execution during which the sandbox itself failed.
+fn died(error: &SandboxError, duration: Duration) -> Execution {
+    let message = error.to_string();
+    Execution {
+        exit_code: if *error == SandboxError::Cancelled { 130 } else { 137 },
+        error: Some(ExecutionError {
+            ename: if *error == SandboxError::Cancelled { "Interrupted" } else { "KernelDied" }.to_owned(),
+            evalue: message.clone(),
+            traceback: message,
+        }),
+        outputs: Vec::new(),
+        stdout: String::new(),
+        stderr: String::new(),
+        result: None,
+        duration,
+        truncated: None,
+        files: Vec::new(),
+        skipped_files: Vec::new(),
+        variables: Vec::new(),
+        figures: Vec::new(),
+        variables_lost: true,
+    }
+}
+
+async fn ask(model: &dyn Model, info: &ModelInfo, request: &TurnRequest, events: Sink<'_, RunEvent>, cancel: &CancellationToken) -> Input {
+    if let Some(destination) = &info.destination {
+        events(RunEvent::Sent(ledger_entry(destination, info, request)));
+    }
+    let deltas = |delta| match delta {
+        TurnDelta::Text(text) => events(RunEvent::ModelText(text)),
+        TurnDelta::Reasoning(text) => events(RunEvent::ModelReasoning(text)),
+        TurnDelta::Notice(text) => events(RunEvent::Notice(text)),
+    };
+    match model.turn(request, &deltas, cancel).await {
+        Ok(turn) => {
+            events(RunEvent::Usage(turn.usage));
+            Input::Turn(turn)
+        }
+        Err(error) => Input::TurnFailed(error),
+    }
+}
+
+/// What a request holds, for the record of what left the machine.
+fn ledger_entry(destination: &str, info: &ModelInfo, request: &TurnRequest) -> LedgerEntry {
+    let holds = |mark: &str| request.messages.iter().any(|message| message.content.contains(mark));
+    let mut contents = Vec::new();
+    if holds("<data kind=\"profile\"") {
+        contents.push("profiles");
+    }
+    if holds("\nFirst rows:\n") || holds("\n前几行：\n") {
+        contents.push("sample rows");
+    }
+    if ["stdout", "stderr", "result", "display", "html", "error", "figure"].iter().any(|kind| holds(&format!("<data kind=\"{kind}\""))) {
+        contents.push("outputs");
+    }
+    if request.messages.iter().any(|message| !message.images.is_empty()) {
+        contents.push("pictures");
+    }
+    let bytes = |message: &Message| {
+        let calls: usize = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum();
+        let images: usize = message.images.iter().map(|image| image.data.len()).sum();
+        message.content.len() + calls + images
+    };
+    LedgerEntry {
+        at: jiff::Timestamp::now().to_string(),
+        destination: destination.to_owned(),
+        model: info.name.clone(),
+        bytes: request.messages.iter().map(bytes).sum::<usize>() as u64,
+        contents: contents.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// Says which model works, before it does.
+fn announce(info: &ModelInfo, language: Language, events: Sink<'_, RunEvent>) {
+    if info.language_model {
+        return;
+    }
+    events(RunEvent::Notice(
+        language
+            .pick(
+                "No language model was used: this is the built-in analysis. For answers to any question set `model` (or CODEINTERP_MODEL), for example to \"openai::gpt-5-mini\" or \"ollama::qwen3-coder\".",
+                "未使用语言模型：这是内置分析。要回答任意问题，请设置 `model`（或 CODEINTERP_MODEL），例如 \"openai::gpt-5-mini\" 或 \"ollama::qwen3-coder\"。",
+            )
+            .to_owned(),
+    ));
+}
+
+fn conclude(conclusion: Conclusion, messages: Vec<Message>, events: Sink<'_, RunEvent>) {
+    let Conclusion { status, final_answer, error } = conclusion;
+    let mut messages = messages;
+    if let Some(answer) = &final_answer {
+        // The last message may hold less or more than the answer: a draft that stood, code that was left out.
+        let told = messages.last().is_some_and(|last| last.content == *answer);
+        if !told && !messages.is_empty() {
+            messages.push(Message::text(super::conversation::Role::Assistant, answer.clone()));
+        }
+    }
+    events(RunEvent::Concluded { status, final_answer, error, messages });
 }

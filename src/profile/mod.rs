@@ -6,5 +6,5 @@
 mod render;
 mod types;
 
-pub use render::{Language, render};
+pub use render::{Detail, Language, render, render_with};
 pub use types::{Column, Profile, ProfileError, ProfileOutcome, Sheet};

@@ -1,0 +1,239 @@
+//! Which numbers of an answer stand in an output, and in which step's: the ground of links from answer to steps,
+//! and of the one chance that a model gets to check numbers that no step printed.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::execution::Output;
+use super::run::Step;
+use super::task::Task;
+use crate::profile::ProfileOutcome;
+
+/// Numbers of one step that are looked at; a flood of numbers proves nothing.
+const MAX_NUMBERS: usize = 50_000;
+/// Numbers that a model is asked about at once.
+const MAX_ASKED: usize = 10;
+
+/// A number as it is written in a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// Where it stands, in bytes.
+    pub range: Range<usize>,
+    /// Its value, without percent sign and scale word.
+    pub value: f64,
+    /// Digits after the decimal mark.
+    pub decimals: usize,
+    /// What it is multiplied by: 0.01 for a percent sign, 1e6 for `million` or `M`, 1e4 for `万`.
+    pub scale: f64,
+}
+
+/// What an answer's numbers may come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// The run's task: numbers of question and profiles need no step.
+    pub task: &'a Task,
+    /// Its executed steps.
+    pub steps: &'a [Step],
+}
+
+/// Numbers in `text`, but for those within words, names, versions and dates.
+pub fn numbers(text: &str) -> Vec<Written> {
+    #[expect(clippy::unwrap_used, reason = "a constant pattern, compiled by the tests")]
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?x) (?P<number> [-+\u{2212}]? (?: \d{1,3} (?: ,\d{3} )+ | \d+ ) (?: \.\d+ )? (?: [eE][-+]?\d+ )? ) (?P<scale> \s?% | \s?(?:million|billion|thousand)\b | [kKMB]\b | \s?[万亿] )?").unwrap()
+    });
+    let mut found = Vec::new();
+    for captures in NUMBER.captures_iter(text) {
+        let Some(number) = captures.name("number") else { continue };
+        let mut start = number.start();
+        let before = text[..start].chars().next_back();
+        let after = text[number.end()..].chars().next();
+        // A sign after a digit or letter is a dash: a range, a date, a name.
+        let signed = number.as_str().starts_with(['-', '+', '\u{2212}']);
+        if signed && before.is_some_and(|c| c.is_ascii_alphabetic()) {
+            continue;
+        }
+        if signed && before.is_some_and(|c| c.is_ascii_digit()) {
+            start += number.as_str().chars().next().map_or(0, char::len_utf8);
+        }
+        let word_before = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '.';
+        if before.is_some_and(word_before) && !signed || after.is_some_and(|c| c == '_' || c.is_ascii_digit()) {
+            continue;
+        }
+        let in_date = within_date(text, start, number.end());
+        let scale_text = captures.name("scale").map(|scale| scale.as_str().trim()).unwrap_or_default();
+        if in_date || (scale_text.is_empty() && after.is_some_and(|c| c.is_ascii_alphabetic())) {
+            continue;
+        }
+        let digits: String = text[start..number.end()].replace('\u{2212}', "-").chars().filter(|c| *c != ',').collect();
+        let Ok(value) = digits.parse::<f64>() else { continue };
+        let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
+        let decimals = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        let scale = match scale_text {
+            "%" => 0.01,
+            "k" | "K" | "thousand" => 1e3,
+            "M" | "million" => 1e6,
+            "B" | "billion" => 1e9,
+            "万" => 1e4,
+            "亿" => 1e8,
+            _ => 1.0,
+        };
+        found.push(Written { range: start..number.end(), value, decimals, scale });
+        if found.len() >= MAX_NUMBERS {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether the digits are a part of something like `2024-01-31`, `12:30` or `1.2.3`.
+fn within_date(text: &str, start: usize, end: usize) -> bool {
+    let joins = |c: char| matches!(c, '-' | '/' | ':' | '.');
+    let mut after = text[end..].chars();
+    let follows = after.next().is_some_and(joins) && after.next().is_some_and(|c| c.is_ascii_digit());
+    let mut before = text[..start].chars().rev();
+    let precedes = before.next().is_some_and(joins) && before.next().is_some_and(|c| c.is_ascii_digit());
+    follows || precedes
+}
+
+/// Whether `printed` is what `written` says, rounded as it is written.
+pub fn supports(printed: f64, written: &Written) -> bool {
+    let unit = 10_f64.powi(-i32::try_from(written.decimals).unwrap_or(300));
+    let close = |value: f64| {
+        let tolerance = 0.5 * unit + value.abs() * 1e-9;
+        (value.abs() - written.value.abs()).abs() <= tolerance
+    };
+    if close(printed) {
+        return true;
+    }
+    // `0.123` printed and `12.3 %` written; `1234567` printed and `1.23 million` written.
+    (written.scale - 1.0).abs() > f64::EPSILON && close(printed / written.scale)
+}
+
+/// The first step whose outputs hold the number.
+pub fn step_of(written: &Written, steps: &[Step]) -> Option<u32> {
+    steps.iter().find(|step| printed(step).iter().any(|value| supports(*value, written))).map(|step| step.step)
+}
+
+/// The numbers of `answer` that stand neither in an output nor in question, profiles or code, as they are written.
+pub fn unsupported(answer: &str, sources: &Sources<'_>) -> Vec<String> {
+    let written = numbers(answer);
+    if written.is_empty() {
+        return Vec::new();
+    }
+    let mut known: Vec<f64> = sources.steps.iter().flat_map(printed).collect();
+    known.extend(values(&sources.task.question));
+    known.extend(sources.steps.iter().flat_map(|step| values(&step.code)));
+    known.extend(sources.task.profiles.iter().flat_map(profiled));
+    for message in &sources.task.history {
+        known.extend(values(&message.content));
+    }
+    let mut out: Vec<String> = Vec::new();
+    for number in written {
+        // Small whole numbers count things in the answer itself: two groups, the third column.
+        let trivial = number.decimals == 0 && number.value.abs() <= 12.0 && (number.scale - 1.0).abs() < f64::EPSILON;
+        if trivial || known.iter().any(|value| supports(*value, &number)) {
+            continue;
+        }
+        let text = answer[number.range.clone()].to_owned();
+        if !out.contains(&text) && out.len() < MAX_ASKED {
+            out.push(text);
+        }
+    }
+    out
+}
+
+fn values(text: &str) -> impl Iterator<Item = f64> {
+    numbers(text).into_iter().map(|number| number.value)
+}
+
+/// All numbers that a step put out.
+pub fn printed(step: &Step) -> Vec<f64> {
+    let mut out: Vec<f64> = values(&step.stdout).chain(values(&step.stderr)).collect();
+    out.extend(step.result.as_deref().into_iter().flat_map(values));
+    for output in &step.outputs {
+        if let Output::DisplayData { data, .. } | Output::ExecuteResult { data } = output {
+            out.extend(data.get("text/plain").and_then(Value::as_str).into_iter().flat_map(values));
+        }
+    }
+    for variable in &step.variables {
+        #[expect(clippy::cast_precision_loss, reason = "sizes beyond 2^53 are no sizes")]
+        out.extend(variable.shape.iter().flatten().map(|size| *size as f64));
+    }
+    for figure in &step.figures {
+        collect(&figure.detail, &mut out);
+    }
+    out.truncate(MAX_NUMBERS);
+    out
+}
+
+fn profiled(outcome: &ProfileOutcome) -> Vec<f64> {
+    let mut out = Vec::new();
+    if let Some(profile) = outcome.profile() {
+        if let Ok(value) = serde_json::to_value(profile) {
+            collect(&value, &mut out);
+        }
+    }
+    out
+}
+
+fn collect(value: &Value, out: &mut Vec<f64>) {
+    if out.len() >= MAX_NUMBERS {
+        return;
+    }
+    match value {
+        Value::Number(number) => out.extend(number.as_f64()),
+        Value::String(text) => out.extend(values(text)),
+        Value::Array(entries) => entries.iter().for_each(|entry| collect(entry, out)),
+        Value::Object(entries) => entries.values().for_each(|entry| collect(entry, out)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stdout: &str, answer: &str) -> Vec<String> {
+        let steps = [Step { step: 1, stdout: stdout.to_owned(), ..Step::default() }];
+        unsupported(answer, &Sources { task: &Task::default(), steps: &steps })
+    }
+
+    #[test]
+    fn rounded_scaled_and_grouped_numbers_are_supported() {
+        for (stdout, answer) in [
+            ("mean 1234.5678", "The mean is 1,234.57."),
+            ("share 0.12345", "That is 12.3% of all."),
+            ("total 1234567", "About 1.23 million were sold."),
+            ("合计 56789", "共 5.68万 元"),
+            ("delta -3.25", "It fell by 3.25."),
+            ("a 100 b 200", "between 100-200"),
+        ] {
+            assert_eq!(check(stdout, answer), Vec::<String>::new(), "{stdout} / {answer}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_step_printed_are_named() {
+        assert_eq!(check("mean 12.5", "The mean is 13.7, not 12.5."), ["13.7"]);
+        assert_eq!(check("n 100", "All 250 rows"), ["250"]);
+    }
+
+    #[test]
+    fn names_dates_and_small_counts_are_no_claims() {
+        assert_eq!(check("x", "See chart-17.png of 2024-05-31 at 12:45 (v1.2.33), column x99, the 3 groups"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_number_leads_to_the_step_that_printed_it() {
+        let steps = [
+            Step { step: 1, stdout: "rows 150".to_owned(), ..Step::default() },
+            Step { step: 2, stdout: "mean 5.8433".to_owned(), ..Step::default() },
+        ];
+        let number = &numbers("The mean is 5.84.")[0];
+        assert_eq!(step_of(number, &steps), Some(2));
+    }
+}
