@@ -15,7 +15,7 @@ use crate::store::files::write_beneath;
 static PLUGIN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/editors/nvim");
 
 /// Parts of the plugin's folder that only its development needs.
-const UNSHIPPED: &[&str] = &[".stylua.toml", ".emmyrc.json"];
+const UNSHIPPED: &[&str] = &[".emmyrc.json"];
 
 /// The editors whose plugin this binary carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
@@ -125,7 +125,7 @@ mod tests {
         for name in ["plugin/codeinterp.lua", "lsp/codeinterp.lua", "lua/codeinterp/init.lua", "doc/codeinterp.txt"] {
             assert!(folder.join(name).is_file(), "{name}");
         }
-        assert!(!folder.join(".stylua.toml").exists());
+        assert!(!folder.join(".emmyrc.json").exists());
         let tags = std::fs::read_to_string(folder.join("doc/tags")).expect("tags");
         assert!(tags.contains(":CodeInterp\tcodeinterp.txt\t/*:CodeInterp*\n"), "{tags}");
         assert!(tags.is_ascii() && tags.lines().is_sorted());
