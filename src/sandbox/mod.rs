@@ -5,6 +5,8 @@
 //! - [`link`]: the host's end of a supervisor's pipe.
 //! - [`linked`]: the port over a link; a backend starts something and hands its pipe over.
 //! - [`image`]: the Python modules that run inside.
+//! - [`provision`]: the Python environments of the process backend.
+//! - [`seccomp`]: the system calls that code inside may make, for both backends.
 
 pub mod backend;
 pub mod enclosure;
@@ -12,6 +14,8 @@ mod executing;
 pub mod image;
 pub mod link;
 pub mod linked;
+pub mod provision;
+pub mod seccomp;
 
 pub use backend::{Backend, Mount, StartRequest};
 pub use enclosure::Enclosure;
