@@ -76,11 +76,19 @@ end
 ---@return T
 function M.eventually(what, condition, limit_ms)
   local result
-  if not vim.wait(limit_ms or 5000, function()
+  if not vim.wait(limit_ms or 10000, function()
     result = condition()
     return result
   end, 5) then
-    error('never happened: ' .. what .. '\nnotifications: ' .. vim.inspect(M.notifications), 2)
+    error(
+      ('never happened: %s\nnotifications: %s\nin the buffer %s:\n%s'):format(
+        what,
+        inspect(M.notifications),
+        vim.api.nvim_buf_get_name(0),
+        table.concat(vim.list_slice(M.lines(), 1, 30), '\n')
+      ),
+      2
+    )
   end
   return result
 end
@@ -148,6 +156,11 @@ local function clean()
   vim.wait(2000, function()
     return #vim.lsp.get_clients() == 0
   end, 5)
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(window).relative ~= '' then
+      vim.api.nvim_win_close(window, true)
+    end
+  end
   vim.cmd('silent! tabonly! | silent! only! | enew!')
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     if bufnr ~= vim.api.nvim_get_current_buf() then

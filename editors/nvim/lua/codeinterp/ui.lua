@@ -86,7 +86,7 @@ end
 
 --- Shows lines in a small window over the editor; `q` and `<Esc>` close it.
 ---@param lines string[]
----@param options { title: string, filetype?: string }
+---@param options { title: string, syntax?: string }
 ---@return integer bufnr
 ---@return integer window
 function M.float(lines, options)
@@ -94,7 +94,8 @@ function M.float(lines, options)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
   vim.bo[bufnr].bufhidden = 'wipe'
   vim.bo[bufnr].modifiable = false
-  vim.bo[bufnr].filetype = options.filetype or ''
+  -- Not 'filetype': its plugins may start programs, and this is a value, not a file.
+  vim.bo[bufnr].syntax = options.syntax or ''
   local widest = vim.api.nvim_strwidth(options.title) + 4
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.fn.strdisplaywidth(line))

@@ -39,7 +39,7 @@ local function show_variable(variable)
     local indent = line:match('^ *')
     lines[i] = indent .. ui.one_line(line, 400)
   end
-  ui.float(lines, { title = ('%s: %s'):format(variable.name, variable.type), filetype = 'python' })
+  ui.float(lines, { title = ('%s: %s'):format(variable.name, variable.type), syntax = 'python' })
 end
 
 --- `variables [NAME]`: the kernel's variables, or the value of one.
