@@ -24,7 +24,8 @@ def plain(value, limit=TEXT_CELL):
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, (int, np.integer)):
-        return int(value)
+        # What 64 bits cannot carry would lose digits on its way through JSON.
+        return int(value) if -(2**63) <= value < 2**64 else str(value)
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return number if math.isfinite(number) else None if math.isnan(number) else str(number)

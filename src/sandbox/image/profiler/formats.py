@@ -64,7 +64,7 @@ def _text(source, options, progress):
     from . import plaintext
 
     suffix = source.suffix
-    limit = min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 20))
+    limit = int(options.get("whole_bytes") or min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 20)))
     if source.compression and _binary_inside(source):
         raise Fault("unsupported", f"{source.name} holds {plaintext.describe_bytes(source.head)} inside {source.compression}",
                     "Unpack it first and give the file inside.")

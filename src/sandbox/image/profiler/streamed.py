@@ -1,0 +1,366 @@
+"""Files too large to hold: every row is seen by duckdb within a bound of memory, spilling to scratch.
+
+Three passes: counts, missing, extremes and means (with distinct counts estimated); then exact distinct counts, quantiles and
+frequent values where they fit; then duplicate rows. Cells of text are judged as pandas would load them: all numbers, or text.
+Distinct counts are exact up to `EXACT_DISTINCT` values a column; beyond, they are marked approximate and never above the present cells.
+"""
+
+import os
+import tempfile
+from collections import namedtuple
+
+import duckdb
+
+from . import cells, charset, columns, delimited, dialect as dialects, layout as layouts
+from .faults import Fault, one_line
+from .loading import PATH, Load
+
+EXACT_DISTINCT = 500_000
+FREQUENT_DISTINCT = 2_000
+HEAD_BYTES = 1 << 20
+DUPLICATE_ROWS = 60_000_000
+
+Column = namedtuple("Column", "name source kind marks", defaults=((".", None),))
+Column.__doc__ = """name as loaded, source: name in SQL, kind: int, float, bool, text, moment or other, marks: decimal and
+thousands mark of its numbers."""
+
+
+def field(column):
+    """The SQL of a column's cells; where they are numbers, with the marks that a cast understands."""
+    out = quoted(column.source)
+    decimal, thousands = column.marks
+    if column.kind in ("int", "float"):
+        if thousands:
+            out = f"replace({out}, {text(thousands)}, '')"
+        if decimal != ".":
+            out = f"replace({out}, {text(decimal)}, '.')"
+    return out
+
+
+def connect(options):
+    """A duckdb connection within the memory of the sandbox."""
+    memory = int(options.get("memory_bytes") or (1 << 30))
+    scratch = options.get("scratch") or tempfile.gettempdir()
+    connection = duckdb.connect(config={
+        "memory_limit": f"{max(128, int(memory * 0.45) >> 20)}MB",
+        "threads": max(1, min(int(options.get("threads") or 0) or os.cpu_count() or 1, 4)),
+        "temp_directory": os.path.join(scratch, f".profile-{os.getpid()}"),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+    })
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def quoted(name):
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value):
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def profile(source, options, progress):
+    """The profile of large delimited text."""
+    head = source.read(HEAD_BYTES, exact=False)
+    cut = max(head.rfind(b"\n"), head.rfind(b"\r"))
+    if cut < 0:
+        raise Fault("too_large", f"{source.name} ({source.kilobytes()}) has no line end in its first {HEAD_BYTES:,} bytes",
+                    "This is not a table of rows; break the line, or give the right file.")
+    head = head[: cut + 1]
+    found = charset.detect(head, complete=False)
+    if not found.codec.startswith("utf-8"):
+        raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is large and in {found.name}; large text is read as UTF-8 only",
+                    f'Convert it first, for example: iconv -f {found.name} -t utf-8 "{source.name}".')
+    plan, layout, dialect = _plan(source, head, found)
+    warnings = list(layout.notes)
+    connection = connect(options)
+    try:
+        table = _csv_table(source, plan, dialect, layout)
+        described = _measure(connection, table, _guess(plan), source, options, progress, warnings)
+    except duckdb.Error as error:
+        raise _scan_fault(source, error) from error
+    finally:
+        connection.close()
+    warnings += [note for note in plan.remarks() if "duplicate" not in note]
+    load = plan._expression(plan.options(True))
+    return {
+        "file": source.name,
+        "format": {"\t": "tsv"}.get(dialect.delimiter, "csv"),
+        **({"compression": source.compression} if source.compression else {}),
+        "encoding": found.name, "bom": found.bom, "delimiter": dialect.delimiter or ",", "quote": dialect.quote or '"',
+        "decimal": plan.decimal, "thousands": plan.thousands, "header_rows": len(layout.header),
+        "preamble_lines": layout.preamble, "footer_lines": 0,
+        **described, "warnings": warnings, "load": load.code(source.name),
+    }
+
+
+def _plan(source, head, found):
+    """The loading plan, by the first part of the file."""
+    original, found = delimited.decode(head, found)
+    plain = dialects.normalise(original.lstrip("\ufeff"))
+    dialect, _ = dialects.detect(plain, source.suffix)
+    rows = dialects.records(plain, dialect)
+    layout = layouts.find(rows, dialect.delimiter)
+    layout.footer, layout.end = 0, len(rows)
+    return delimited.Plan(source, original, plain, dialect, layout, rows, found, [], False), layout, dialect
+
+
+def _csv_table(source, plan, dialect, layout):
+    """The SQL table function that reads the text, every column as text."""
+    if source.compression not in (None, "gzip", "zstd"):
+        raise Fault("too_large", f"{source.name} unfolds to a large table inside {source.compression}, which is not read as a stream",
+                    "Unpack it first, or compress it with gzip.")
+    if dialect.delimiter in (None, dialects.WHITESPACE):
+        delimiter = "\x1f"
+    else:
+        delimiter = dialect.delimiter
+    names = {f"c{index}": "VARCHAR" for index in range(plan.width)}
+    missing = ", ".join(text(marker) for marker in sorted(cells.NA_MARKERS))
+    skip = plan._places()[layout.first]
+    arguments = [
+        text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
+        f"quote = {text(dialect.quote or '')}", f"escape = {text(dialect.escape or dialect.quote or '')}",
+        f"columns = {names}", f"nullstr = [{missing}]", "strict_mode = false", f"max_line_size = {delimited.MAX_LINE}",
+    ]
+    if dialect.comment:
+        arguments.append(f"comment = {text(dialect.comment)}")
+    if source.compression:
+        arguments.append(f"compression = '{source.compression}'")
+    return f"read_csv({', '.join(arguments)})"
+
+
+def _guess(plan):
+    """Columns with the kinds that the first rows suggest; the passes over all rows prove or change them."""
+    names = plan.layout.names
+    if names is None:
+        labels = [str(index) for index in range(plan.width)]
+    else:
+        labels = delimited.unique(list(names)[: plan.width] + [""] * (plan.width - len(names)))
+    out = []
+    for index, label in enumerate(labels):
+        values = [row[index].strip() for row in plan.body[:5000] if index < len(row)]
+        values = [value for value in values if value not in cells.NA_MARKERS]
+        plain = [value.replace(plan.thousands, "") if plan.thousands else value for value in values]
+        plain = [value.replace(plan.decimal, ".") for value in plain]
+        if values and all(value in ("True", "TRUE", "true", "False", "FALSE", "false") for value in values):
+            kind = "bool"
+        elif all(value.lstrip("+-").isdigit() for value in plain):
+            kind = "int"
+        elif all(cells.NUMBER.fullmatch(value) or value.lower() in ("inf", "-inf") for value in plain):
+            kind = "float"
+        else:
+            kind = "text"
+        out.append(Column(label, f"c{index}", kind, (plan.decimal, plan.thousands)))
+    return out
+
+
+def _scan_fault(source, error):
+    return Fault("syntax", f"{source.name} cannot be read to its end: {one_line(error)}",
+                 "Mend the named line, or read it with on_bad_lines=\"warn\" knowing that rows are lost.")
+
+
+INTEGER = "regexp_full_match({0}, '\\s*[+-]?[0-9]+\\s*')"
+FACTS = {
+    "int": ["count(try_cast({0} AS BIGINT)) FILTER (" + INTEGER + ")", "min(try_cast({0} AS BIGINT))", "max(try_cast({0} AS BIGINT))",
+            "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (regexp_matches({0}, '^\\s*0[0-9]'))", "approx_count_distinct(try_cast({0} AS BIGINT))"],
+    "float": ["count(try_cast({0} AS DOUBLE))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
+              "approx_count_distinct(try_cast({0} AS DOUBLE))"],
+    "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min({0})", "max({0})", "NULL", "0",
+             "approx_count_distinct(lower({0}))"],
+    "text": ["count({0})", "min({0})", "max({0})", "NULL", "max(length({0}))", "approx_count_distinct({0})"],
+}
+TYPED = {
+    "int": ["count({0})", "min({0})", "max({0})", "avg({0})", "0", "approx_count_distinct({0})"],
+    "float": ["count({0})", "min({0})", "max({0})", "avg({0})", "0", "approx_count_distinct({0})"],
+    "bool": ["count({0})", "min({0})", "max({0})", "NULL", "0", "approx_count_distinct({0})"],
+    "text": FACTS["text"],
+    "moment": ["count({0})", "min({0})", "max({0})", "NULL", "0", "approx_count_distinct({0})"],
+    "other": ["count({0})", "NULL", "NULL", "NULL", "0", "NULL"],
+}
+VALUE = {"int": "try_cast({0} AS BIGINT)", "float": "try_cast({0} AS DOUBLE)", "bool": "lower({0})", "text": "{0}"}
+WIDER = {"int": "float", "float": "text", "bool": "text"}
+
+
+def _measure(connection, table, guessed, source, options, progress, warnings, typed=False):
+    """Counts, column details and duplicates of a table of text cells (or, `typed`, of typed ones)."""
+    facts, shown = {}, guessed[: columns.DETAIL_COLUMNS]
+    rows, waiting, notes = None, shown, {}
+    while waiting:
+        progress({"phase": "columns", "done": len(shown) - len(waiting), "total": len(shown)})
+        wanted = [expression.format(field(column)) for column in waiting
+                  for expression in ["count({0})", *(TYPED if typed else FACTS)[column.kind]]]
+        values = connection.execute(f"SELECT count(*), {', '.join(wanted)} FROM {table}").fetchone()
+        rows, again = values[0], []
+        for index, column in enumerate(waiting):
+            present, fitting, low, high, mean, extra, distinct = values[1 + 7 * index: 8 + 7 * index]
+            if column.kind in WIDER and not typed and fitting < present:
+                wider = WIDER[column.kind]
+                notes.setdefault(column.name, []).append((column.kind, fitting, present - fitting))
+                again.append(column._replace(kind=wider))
+                continue
+            facts[column.name] = (column, present, low, high, mean, extra, distinct)
+        waiting = again
+    details = {name: _detail(*fact, rows, typed) for name, fact in facts.items()}
+    _second_pass(connection, table, facts, details, rows, progress, typed)
+    for name, changes in notes.items():
+        kind, fitting, odd = changes[-1]
+        if facts[name][0].kind == "text" and fitting > odd:
+            details[name].setdefault("notes", []).append(_first_odd(connection, table, facts[name][0], kind, fitting, odd))
+    for detail in details.values():
+        detail.pop("estimate", None)
+    duplicates = _duplicates(connection, table, guessed, rows, details, progress)
+    if duplicates is None:
+        warnings.append("duplicate rows were not counted: the table has too many rows for the memory of the sandbox")
+    elif duplicates:
+        warnings.append(f"{duplicates} duplicate row(s)")
+    if any(not detail["distinct_exact"] for detail in details.values()):
+        warnings.append("distinct counts marked as not exact are estimates (about 2 % off)")
+    sample = connection.execute(f"SELECT {', '.join(quoted(c.source) for c in shown[:50])} FROM {table} LIMIT 5").fetchall()
+    return {
+        "rows": rows, "columns": len(guessed), "duplicate_rows": duplicates,
+        "missing_cells": sum(detail["missing"] for detail in details.values()),
+        "columns_detail": [details[column.name] for column in shown],
+        "sample": [["" if cell is None else columns.clip(" ".join(str(cell).split()), 60) for cell in row] for row in sample],
+    }
+
+
+def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
+    missing = rows - present
+    dtype = {"int": "int64", "float": "float64", "bool": "bool", "moment": "datetime64[ns]"}.get(column.kind, "object")
+    if column.kind == "int" and missing:
+        dtype = "float64"
+    if column.kind == "bool" and missing:
+        dtype = "object"
+    if not present:
+        dtype = "object" if typed and column.kind in ("text", "other") else "float64"
+    detail = {"name": column.name, "dtype": dtype, "missing": missing, "missing_percent": columns.percent(missing, rows),
+              "distinct": min(distinct, present) if distinct is not None else None, "distinct_exact": present == 0,
+              "min": columns.plain(low), "max": columns.plain(high)}
+    if column.kind in ("int", "float") and mean is not None:
+        detail["mean"] = columns.plain(mean)
+    if column.kind == "text" and present:
+        detail["longest"] = extra
+    if column.kind == "int" and extra:
+        detail.setdefault("notes", []).append(f"leading zeros in {extra} cell(s) are lost in numbers; load as text if these are codes")
+    if column.kind == "int" and present and max(abs(low), abs(high)) > 2**53:
+        detail.setdefault("notes", []).append("integers beyond 2^53: keep as int64 or text, a float rounds them")
+    return detail
+
+
+def _second_pass(connection, table, facts, details, rows, progress, typed):
+    """Exact distinct counts, quantiles and frequent values of the columns whose distinct values fit in memory."""
+    wanted, places = [], []
+    for name, (column, present, _, _, _, _, distinct) in facts.items():
+        if not present or distinct is None:
+            continue
+        value = quoted(column.source) if typed else VALUE[column.kind].format(field(column))
+        if distinct <= FREQUENT_DISTINCT:
+            wanted.append(f"histogram({value})")
+            places.append((name, "histogram"))
+        elif distinct <= EXACT_DISTINCT:
+            wanted.append(f"count(DISTINCT {value})")
+            places.append((name, "distinct"))
+        if column.kind in ("int", "float"):
+            wanted.append(f"approx_quantile({value}, [0.25, 0.5, 0.75])")
+            places.append((name, "quantiles"))
+    if not wanted:
+        return
+    progress({"phase": "distinct", "done": 0, "total": len(wanted)})
+    values = connection.execute(f"SELECT {', '.join(wanted)} FROM {table}").fetchone()
+    for (name, what), value in zip(places, values):
+        detail = details[name]
+        if what == "distinct":
+            detail["distinct"], detail["distinct_exact"] = value, True
+        elif what == "quantiles" and value is not None:
+            detail["quantiles"] = {key: columns.plain(point) for key, point in zip(("0.25", "0.5", "0.75"), value)}
+        elif what == "histogram" and value is not None:
+            detail["distinct"], detail["distinct_exact"] = len(value), True
+            most = sorted(value.items(), key=lambda item: -item[1])[:5]
+            detail["top"] = [{"value": columns.plain(key), "count": count} for key, count in most]
+
+
+def _first_odd(connection, table, column, kind, fitting, odd):
+    """The note on a column that is of one kind but for some cells."""
+    cell = field(column._replace(kind=kind))
+    fits = {"int": INTEGER.format(cell), "float": f"try_cast({cell} AS DOUBLE) IS NOT NULL"}.get(kind, f"lower({cell}) IN ('true', 'false')")
+    example = connection.execute(
+        f"SELECT {quoted(column.source)} FROM {table} WHERE {cell} IS NOT NULL AND NOT ({fits}) LIMIT 1").fetchone()
+    shown = repr(columns.clip(str(example[0]), 30)) if example else ""
+    return f"mostly {'numbers' if kind != 'bool' else 'booleans'} ({fitting:,}), but {odd:,} cell(s) are not (such as {shown}), so the column stays text"
+
+
+def _duplicates(connection, table, guessed, rows, details, progress):
+    """Rows equal to an earlier one, by 64-bit hashes of the rows; None when there are too many."""
+    if any(detail["distinct_exact"] and detail["distinct"] == rows and not detail["missing"] for detail in details.values()):
+        return 0
+    if rows > DUPLICATE_ROWS:
+        return None
+    progress({"phase": "duplicates", "done": 0, "total": rows})
+    fields = ", ".join(quoted(column.source) for column in guessed)
+    try:
+        return connection.execute(f"SELECT count(*) - count(DISTINCT hash({fields})) FROM {table}").fetchone()[0]
+    except duckdb.OutOfMemoryException:
+        return None
+
+
+def profile_parquet(source, options, schema, rows):
+    """The profile of a large Parquet file."""
+    import pyarrow as pa
+
+    kinds = []
+    for field in schema:
+        kind = field.type
+        name = ("int" if pa.types.is_integer(kind) else "float" if pa.types.is_floating(kind) else "bool" if pa.types.is_boolean(kind)
+                else "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind)
+                else "moment" if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) else "other")
+        kinds.append(Column(field.name, field.name, name))
+    warnings = []
+    connection = connect(options)
+    try:
+        described = _measure(connection, f"read_parquet({text(source.path)})", kinds, source, options, lambda event: None, warnings, typed=True)
+    except duckdb.Error as error:
+        raise Fault("corrupt", f"{source.name} is not a readable Parquet file: {one_line(error)}", "Write or download the file again.") from error
+    finally:
+        connection.close()
+    usual = schema.empty_table().to_pandas().dtypes
+    for detail in described["columns_detail"]:
+        base = str(usual.get(detail["name"], "object"))
+        if base.startswith(("int", "uint")) and detail["missing"]:
+            base = "float64"
+        elif base == "bool" and detail["missing"]:
+            base = "object"
+        detail["dtype"] = base
+    if described["rows"] != rows:
+        raise Fault("corrupt", f"{source.name} says that it holds {rows} rows, but {described['rows']} are there", "Write the file again.")
+    load = Load(f"pd.read_parquet({PATH})")
+    return {"file": source.name, "format": "parquet", **described, "warnings": warnings, "load": load.code(source.name)}
+
+
+JSON_KINDS = {"BIGINT": "int", "UBIGINT": "int", "HUGEINT": "int", "DOUBLE": "float", "BOOLEAN": "bool", "VARCHAR": "text"}
+
+
+def profile_lines(source, options):
+    """The profile of large JSON Lines."""
+    if source.compression not in (None, "gzip", "zstd"):
+        raise Fault("too_large", f"{source.name} unfolds to a large file inside {source.compression}", "Unpack it first, or compress it with gzip.")
+    warnings = []
+    table = f"read_json({text(source.path)}, format = 'newline_delimited', sample_size = -1, maximum_object_size = {delimited.MAX_LINE}, map_inference_threshold = -1)"
+    connection = connect(options)
+    try:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
+        kinds = [Column(name, name, JSON_KINDS.get(kind, "moment" if kind.startswith(("DATE", "TIMESTAMP")) else "other")) for name, kind, *_ in described]
+        result = _measure(connection, table, kinds, source, options, lambda event: None, warnings, typed=True)
+    except duckdb.Error as error:
+        raise Fault("syntax", f"{source.name} is not JSON Lines: {one_line(error)}", "Each line must be one JSON record.") from error
+    finally:
+        connection.close()
+    for detail, column in zip(result["columns_detail"], kinds):
+        if column.kind in ("moment", "other"):
+            detail["dtype"] = "object"
+    load = Load(f'pd.DataFrame([json.loads(line) for line in open({PATH}, encoding="utf-8") if line.strip()])', ["json"])
+    if source.compression == "gzip":
+        load = Load(f'pd.DataFrame([json.loads(line) for line in gzip.open({PATH}, "rt", encoding="utf-8") if line.strip()])', ["json", "gzip"])
+    return {"file": source.name, "format": "jsonl", "encoding": "utf-8", "bom": False, **result, "warnings": warnings, "load": load.code(source.name)}
