@@ -22,7 +22,7 @@ def profile(source):
         return _described(source, "npy", [("", array)], Load(f"np.load({PATH})", ["numpy as np"]), [])
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError, TypeError, SyntaxError, OverflowError) as error:
         text = one_line(error)
-        if "allow_pickle" in text or "Object arrays" in text:
+        if "allow_pickle" in text or "Object arrays" in text or "Python objects" in text:
             raise Fault("unsupported", f"{source.name} holds pickled Python objects, which run code when loaded",
                         "Open it with allow_pickle=True inside the sandbox only, and only if you trust its origin.") from error
         raise Fault("corrupt", f"{source.name} is not a readable NumPy file: {text}", "Save the array again.") from error

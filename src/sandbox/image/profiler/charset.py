@@ -32,8 +32,6 @@ FREQUENT = {
     "arabic": set("ابتثجحخدذرزسشصضطظعغفقكلمنهويىةأإآؤئء"),
     "thai": {chr(code) for code in range(0x0E01, 0x0E5B)},
 }
-CENTRAL = set("ąćęłńóśźżĄĆĘŁŃÓŚŹŻčďěňřšťůžČĎĚŇŘŠŤŮŽľĺŕőűŐŰăâîșțşţĂÂÎŞŢđĐáéíóúýÁÉÍÓÚÝäöüÄÖÜßôÔ")
-WESTERN = set("àáâãäåæçèéêëìíîïñòóôõöøùúûüýÿßœšžÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝŒŠŽ")
 
 
 def decode_failure(data):
@@ -121,7 +119,15 @@ def _multibyte_scores(sample):
         if codec != "cp932" and high < 1.6 * len(wide):
             score -= 0.5
         score *= _separation(codec, text)
+        if codec == "gb18030" and len(wide) >= 4 and _all_hangul_rows(sample):
+            score *= 0.9
         yield codec, score
+
+
+def _all_hangul_rows(sample):
+    """Whether every pair of high bytes lies in the rows that Korean syllables fill; Chinese text goes beyond them."""
+    pairs = re.findall(rb"[\x81-\xfe][\x41-\xfe]", sample)
+    return all(0xB0 <= pair[0] <= 0xC8 and pair[1] >= 0xA1 for pair in pairs)
 
 
 def _everyday(codec, char):
@@ -165,9 +171,7 @@ def _single_byte(sample):
         best = max(SCRIPT_PAGES, key=lambda codec: _script_score(sample, codec))
         if _script_score(sample, best) > 0.55:
             return best
-    central = _letters(sample, "cp1250", CENTRAL)
-    western = _letters(sample, "cp1252", WESTERN)
-    if central > western + 0.05:
+    if _central_european(sample):
         return "cp1250"
     try:
         sample.decode("cp1252")
@@ -192,7 +196,9 @@ def _script_score(sample, codec):
     return best - odd / max(len(words), 1) + 0.3 * common / len(high)
 
 
-def _letters(sample, codec, letters):
-    text = sample.decode(codec, "replace")
-    high = [char for char in text if ord(char) > 127]
-    return sum(1 for char in high if char in letters) / max(len(high), 1)
+def _central_european(sample):
+    """Whether bytes stand inside words that are letters in windows-1250, and signs or rare letters in windows-1252."""
+    signs = len(re.findall(rb"(?<=[A-Za-z\x80-\xff])[\xb9\xb3\xbf\xba\xbe\x9c\x9f\x9d](?=[A-Za-z\x80-\xff])", sample))
+    carons = len(re.findall(rb"[\x8a\x9a\x8e\x9e\x8d\x8f](?=[A-Za-z\x80-\xff])|(?<=[A-Za-z\x80-\xff])[\x9a\x9e\x9d\xb3\xb9\xbf]", sample))
+    high = sum(1 for byte in sample if byte > 127)
+    return signs + carons >= max(1, 0.04 * high)

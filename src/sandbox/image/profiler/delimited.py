@@ -49,8 +49,15 @@ def of_text(source, original, found, data):
     _bound_lines(source, text)
     if found.note:
         warnings.append(found.note)
+    if source.others:
+        warnings.append(f"the archive also holds {columns.clip(', '.join(source.others), 300)}; described is {source.member}")
     dialect, certainty = dialects.detect(text, source.suffix)
     rows = dialects.records(text, dialect)
+    unclosed = _unclosed_quote(text, dialect, rows)
+    if unclosed:
+        warnings.append(f"a quote opened on line {unclosed} is never closed; quotes are read as plain characters")
+        dialect = dialect._replace(quote=None)
+        rows = dialects.records(text, dialect)
     layout = layouts.find(rows, dialect.delimiter)
     if layout.width > MAX_COLUMNS:
         raise Fault("too_large", f"{source.name} has {layout.width:,} columns; at most {MAX_COLUMNS:,} can be profiled",
@@ -92,6 +99,19 @@ def of_text(source, original, found, data):
         "warnings": warnings,
         "load": load.code(source.name),
     }
+
+
+def _unclosed_quote(text, dialect, rows):
+    """The line of a quote that runs to the end of the text, when the rows are more even without quotes; else None."""
+    if not dialect.quote or dialect.escape or not dialect.delimiter or not rows or not rows[-1]:
+        return None
+    tail = rows[-1][-1]
+    if "\n" not in tail or text.rstrip("\n").endswith(dialect.quote):
+        return None
+    plain = [len(row) for row in dialects.records(text, dialect._replace(quote=None)) if row]
+    if Counter(plain).most_common(1)[0][1] < 0.9 * len(plain):
+        return None
+    return text.count("\n") + 1 - tail.count("\n") - (1 if text.endswith("\n") and not tail.endswith("\n") else 0)
 
 
 def _bound_lines(source, text):
@@ -334,7 +354,7 @@ class Plan:
         reading = {}
         codec = found.codec if found.codec != "utf-8" else None
         lossy = not found.sure and "replaced when read" in found.note
-        text_needed = self.replacements or self.zeros or (source.compression == "zip" and len(getattr(source, "members", [])) > 1)
+        text_needed = self.replacements or self.zeros or (source.compression == "zip" and source.others)
         if not text_needed:
             if codec:
                 reading["encoding"] = codec
@@ -418,21 +438,11 @@ class Plan:
         blank_lines = sum(1 for index in range(layout.first, min(layout.end, len(self.rows))) if not self.rows[index])
         if blank_lines:
             out.append(f"{blank_lines} blank line(s) are skipped")
-        if self.dialect.quote and self.dialect.delimiter and self._open_quote():
-            out.append("a quote is opened and not closed before the end of the file")
         if self.dialect.comment:
             out.append(f"text after {self.dialect.comment} is read as comment")
         if re.search(r'(?m)(?:^|,) *"[^"\n]*"[^",\n ]', self.text[:200_000]) and self.dialect.delimiter == "," and not self.dialect.escape:
             out.append("quotes inside quoted cells are not doubled; check the text of such cells")
         return out
-
-    def _open_quote(self):
-        """Whether the last record runs into the end of the text inside quotes."""
-        if not self.rows or not self.rows[-1]:
-            return False
-        return "\n" in self.rows[-1][-1] and len(self.rows[-1]) < self.layout.width or (
-            self.text.count(self.dialect.quote) % 2 == 1 and not self.dialect.escape and "\n" in self.rows[-1][-1]
-        )
 
 
 def _loses_meaning(value):

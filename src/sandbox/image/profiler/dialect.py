@@ -277,7 +277,9 @@ def _details(sample, dialect):
         doubled = len(re.findall(rf"[^\\{edge}\n]{quote}{quote}(?!{edge}|$)", sample, re.MULTILINE))
         if escaped and escaped > doubled:
             other = dialect._replace(escape="\\")
-            if _evenness(records(sample, other, SAMPLE_ROWS)) >= _evenness(records(sample, dialect, SAMPLE_ROWS)):
+            before, after = _evenness(records(sample, dialect, SAMPLE_ROWS)), _evenness(records(sample, other, SAMPLE_ROWS))
+            # One such place may be chance: then the escape must make the rows more even.
+            if after > before or (after == before and escaped > 1):
                 dialect = other
     if not dialect.skip_space and delimiter != " " and delimiter != "\t":
         after = len(re.findall(rf"{edge} ", sample))

@@ -293,7 +293,7 @@ def _second_table(rows, layout):
     first = {tuple(row) for row in rows[layout.first: lead[again[0]]]}
     rest = [tuple(rows[index]) for index in range(again[0] + 1, layout.end)
             if not any(lead[place] <= index <= place for place in again) and not cells.is_blank(rows[index])]
-    if rest and all(row in first for row in rest):
+    if rest and sum(row in first for row in rest) >= 0.8 * len(rest):
         layout.second_table = again[0]
         layout.footer += layout.end - lead[again[0]]
         layout.notes.append(f"a second table with the same header and the same rows begins at record {again[0] + 1}; "

@@ -13,7 +13,7 @@ from collections import Counter
 
 from . import cells, dialect as dialects, layout as layouts
 
-MAX_LINES = 20
+MAX_LINES = 40
 MAX_SHARE = 0.05
 MAX_LINE = 4000
 MAX_TEXT = 4_000_000
@@ -70,7 +70,9 @@ def mend(text, dialect, layout):
         return [], []
     sound = [row for row, whole in parsed[layout.preamble:] if whole and len(row) == width]
     suspects = _suspects(lines, parsed, dialect, layout, width)
-    if not suspects or len(sound) < 10 or len(suspects) > max(3, MAX_SHARE * len(lines)) or len(suspects) > MAX_LINES:
+    lenient = {number for number in suspects if any(True for _ in _inner_quotes(lines[number], dialect, width))}
+    others = len(suspects) - len(lenient)
+    if not suspects or len(sound) < 10 or others > max(3, MAX_SHARE * len(lines)) or len(suspects) > MAX_LINES:
         return [], []
     header = layout.header[0] if layout.header else None
     fit = Fit([row for row in sound[1 if header is not None else 0:]][:3000], width)
@@ -113,7 +115,7 @@ def _suspects(lines, parsed, dialect, layout, width):
             out.append(number)
         elif quoted and usual <= 2 and dialect.quote in lines[number] and dialect.quote in quoted.sub("", lines[number]) and not dialect.escape:
             out.append(number)
-        if len(out) > MAX_SHARE * len(lines) + 4:
+        if len(out) > MAX_LINES:
             return []
     return out
 
@@ -126,6 +128,7 @@ def _best(line, parsed, dialect, width, fit):
         candidates.append((row + [""] * (width - len(row)), None))
     elif whole and not any(cell.strip() for cell in row[width:]):
         candidates.append((row[:width], None))
+    candidates += [(found, "quotes inside a quoted cell are not doubled") for found in _inner_quotes(line, dialect, width)]
     candidates += [(found, "a stray quote") for found in _quotes(line, dialect, width)]
     candidates += [(found, "a delimiter is missing") for found in _insertions(line, dialect, width)]
     if whole and len(row) > width:
@@ -162,6 +165,31 @@ def _quotes(line, dialect, width):
             row, whole = _alone(attempt, dialect)
             if whole and len(row) == width:
                 yield row
+
+
+def _inner_quotes(line, dialect, width):
+    """The reading in which a quote ends a quoted cell only before a delimiter or at the end of the line."""
+    mark, edge = dialect.quote, dialect.delimiter
+    if not mark or mark not in line:
+        return
+    row, at = [], 0
+    while at <= len(line):
+        if line[at: at + 1] == mark:
+            stop = line.find(mark + edge, at + 1)
+            # A doubled quote before the delimiter may be text: the cell goes on after it.
+            if stop < 0:
+                if not line.endswith(mark) or len(line) - 1 <= at:
+                    return
+                stop = len(line) - 1
+            row.append(line[at + 1: stop].replace(mark * 2, mark))
+            at = stop + 2
+        else:
+            stop = line.find(edge, at)
+            stop = len(line) if stop < 0 else stop
+            row.append(line[at:stop])
+            at = stop + 1
+    if len(row) == width:
+        yield row
 
 
 def _insertions(line, dialect, width):

@@ -43,6 +43,7 @@ class Source:
             raise Fault("not_found", f"{name} cannot be read: {one_line(error.strerror or error)}", "Check its permissions.") from error
         self.compression = None
         self.member = None
+        self.others = []
         self.suffix = suffix_of(name)
 
     def kilobytes(self):
@@ -79,10 +80,10 @@ class Source:
             raise Fault("empty", f"{self.name} is an archive without files", "Nothing to analyse.")
         if any(info.flag_bits & 1 for info in members):
             raise Fault("encrypted", f"{self.name} is protected by a password", "Unpack it first and give the file inside.")
-        self.members = members
         rank = {"csv": 0, "tsv": 0, "jsonl": 1, "ndjson": 1, "json": 1, "parquet": 1, "xlsx": 1, "txt": 3}
         best = min(members, key=lambda info: (rank.get(suffix_of(info.filename), 2), info.filename.count("/")))
         self.member = best.filename
+        self.others = [info.filename for info in members if info is not best]
         if best.file_size > WHOLE_BYTES and best.file_size > UNFOLDED_RATIO * max(best.compress_size, 1):
             raise Fault("too_large", f"{self.name} would unfold from {best.compress_size:,} to {best.file_size:,} bytes, as a zip bomb does",
                         "Unpack it yourself if you trust it.")
@@ -112,7 +113,8 @@ class Source:
         try:
             with self.stream() as stream:
                 while out.tell() <= limit:
-                    chunk = stream.read(min(1 << 20, limit + 1 - out.tell()))
+                    # What can be had before a fault is kept, so that the message can say how much that was.
+                    chunk = getattr(stream, "read1", stream.read)(min(1 << 16, limit + 1 - out.tell()))
                     if not chunk:
                         break
                     out.write(chunk)

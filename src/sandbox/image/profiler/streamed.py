@@ -123,7 +123,7 @@ def _csv_table(source, plan, dialect, layout):
     arguments = [
         text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
         f"quote = {text(dialect.quote or '')}", f"escape = {text(dialect.escape or dialect.quote or '')}",
-        f"columns = {names}", f"nullstr = [{missing}]", "strict_mode = false", f"max_line_size = {delimited.MAX_LINE}",
+        f"columns = {names}", f"nullstr = [{missing}]", "strict_mode = false",
     ]
     if dialect.comment:
         arguments.append(f"comment = {text(dialect.comment)}")
@@ -158,6 +158,9 @@ def _guess(plan):
 
 
 def _scan_fault(source, error):
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return Fault("memory", f"{source.name} ({source.kilobytes()}) needs more memory than the sandbox has: {one_line(error, 120)}",
+                     "Raise sandbox.memory, or give a part of the file.")
     return Fault("syntax", f"{source.name} cannot be read to its end: {one_line(error)}",
                  "Mend the named line, or read it with on_bad_lines=\"warn\" knowing that rows are lost.")
 
@@ -168,7 +171,7 @@ FACTS = {
             "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (regexp_matches({0}, '^\\s*0[0-9]'))", "approx_count_distinct(try_cast({0} AS BIGINT))"],
     "float": ["count(try_cast({0} AS DOUBLE))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
               "approx_count_distinct(try_cast({0} AS DOUBLE))"],
-    "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min({0})", "max({0})", "NULL", "0",
+    "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min(lower({0}))", "max(lower({0}))", "NULL", "0",
              "approx_count_distinct(lower({0}))"],
     "text": ["count({0})", "min({0})", "max({0})", "NULL", "max(length({0}))", "approx_count_distinct({0})"],
 }
@@ -229,6 +232,8 @@ def _measure(connection, table, guessed, source, options, progress, warnings, ty
 
 def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
     missing = rows - present
+    if column.kind == "bool" and not typed and present:
+        low, high = low == "true", high == "true"
     dtype = {"int": "int64", "float": "float64", "bool": "bool", "moment": "datetime64[ns]"}.get(column.kind, "object")
     if column.kind == "int" and missing:
         dtype = "float64"
@@ -347,7 +352,7 @@ def profile_lines(source, options):
     if source.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large file inside {source.compression}", "Unpack it first, or compress it with gzip.")
     warnings = []
-    table = f"read_json({text(source.path)}, format = 'newline_delimited', sample_size = -1, maximum_object_size = {delimited.MAX_LINE}, map_inference_threshold = -1)"
+    table = f"read_json({text(source.path)}, format = 'newline_delimited', sample_size = -1, maximum_object_size = {16 << 20}, map_inference_threshold = -1)"
     connection = connect(options)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()

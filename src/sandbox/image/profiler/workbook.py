@@ -227,15 +227,19 @@ def _count_errors(source, listed, warnings):
     """Count error cells (#DIV/0! and the like) of xlsx sheets, which load as missing."""
     if not source.head.startswith(b"PK\x03\x04"):
         return
-    total, kinds = 0, set()
+    total, kinds, unknown = 0, set(), 0
     try:
         with zipfile.ZipFile(source.path) as archive:
             for info in archive.infolist():
                 if re.fullmatch(r"xl[/\\]worksheets[/\\][^/\\]+\.xml", info.filename, re.IGNORECASE) and info.file_size < (64 << 20):
-                    found = re.findall(rb't="e"[^>]*>(?:<f[^>]*>[^<]*</f>|<f[^>]*/>)?<v>([^<]{1,20})</v>', archive.read(info))
+                    content = archive.read(info)
+                    found = re.findall(rb't="e"[^>]*>(?:<f[^>]*>[^<]*</f>|<f[^>]*/>)?<v>([^<]{1,20})</v>', content)
+                    unknown += len(re.findall(rb"</f>\s*(?:<v\s*/>|<v></v>|</c>)", content))
                     total += len(found)
                     kinds |= {value.decode("ascii", "replace") for value in found[:1000]}
     except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError):
         return
+    if unknown:
+        warnings.append(f"{unknown} formula cell(s) have no stored result and load as missing; open and save the workbook once in a spreadsheet program")
     if total:
         warnings.append(f"{total} error cell(s) ({', '.join(sorted(kinds)[:7])}) load as missing")

@@ -1,0 +1,158 @@
+"""Hostile and oversized files: bounded, with a clear message; and large files seen to their last row."""
+
+import gzip
+import os
+import threading
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import FIXTURES, column, fixture, profile
+
+
+def test_links_pipes_and_folders_are_refused(tmp_path):
+    os.symlink(FIXTURES / "plain.csv", tmp_path / "link.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in ("link.csv", "pipe.csv", "."):
+        assert profile(tmp_path / name)["error"]["kind"] == "not_regular"
+    assert profile(tmp_path / "absent.csv")["error"]["kind"] == "not_found"
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unfolded(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", b"0" * (200 << 20))
+    assert profile(tmp_path / "bomb.zip")["error"]["kind"] == "too_large"
+
+
+def test_a_workbook_bomb_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b"<c/>" * (30 << 20))
+    assert profile(tmp_path / "bomb.xlsx")["error"]["kind"] == "too_large"
+
+
+def test_one_endless_line_is_refused(write):
+    assert write("line.csv", b"a" * (60 << 20))["error"]["kind"] == "too_large"
+
+
+def test_a_hundred_thousand_columns_are_refused_or_bounded(write):
+    line = ",".join(map(str, range(100_000)))
+    assert write("wide.csv", f"{line}\n{line}\n")["error"]["kind"] == "too_large"
+
+
+def test_thousands_of_columns_are_counted_and_details_bounded(write):
+    names = ",".join(f"c{number}" for number in range(3000))
+    found = write("wide.csv", names + "\n" + ",".join(["1"] * 2999) + ",\n")
+    assert (found["columns"], len(found["columns_detail"]), found["missing_cells"]) == (3000, 1000, 1)
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "shop.sqlite", "sheets.xlsx", "lists.parq", "cities.feather", "plain.csv.gz", "turned.jpg", "several.npz"])
+def test_a_file_cut_anywhere_is_an_error_or_a_table(name, tmp_path):
+    data = (FIXTURES / name).read_bytes()
+    for part in range(1, 20):
+        path = tmp_path / f"cut{part}-{name}"
+        path.write_bytes(data[: len(data) * part // 20])
+        found = profile(path)
+        assert "load" in found or found["error"]["kind"] != "internal"
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "sheets.xlsx", "lists.parq", "records.jsonl", "shop.sqlite", "palette.gif", "matrix.npy"])
+def test_flipped_bytes_never_escape(name, tmp_path):
+    data = np.frombuffer((FIXTURES / name).read_bytes(), dtype=np.uint8)
+    for seed in range(15):
+        random = np.random.default_rng(seed)
+        bad = data.copy()
+        places = random.integers(0, len(bad), max(1, len(bad) // 200))
+        bad[places] = random.integers(0, 256, len(places))
+        path = tmp_path / f"flip{seed}-{name}"
+        path.write_bytes(bad.tobytes())
+        found = profile(path)
+        assert "load" in found or found["error"]["message"]
+
+
+def table(rows):
+    random = np.random.default_rng(1)
+    return pd.DataFrame({
+        "id": np.arange(rows), "group": random.integers(0, 30, rows), "share": random.random(rows).round(4),
+        "name": [f"n{value}" for value in random.integers(0, 900, rows)],
+        "gap": pd.Series(random.integers(0, 9, rows)).where(random.random(rows) > 0.1), "flag": random.random(rows) > 0.5,
+    })
+
+
+def same(whole, streamed):
+    """Both ways to read a file agree on everything exact."""
+    for key in ("rows", "columns", "duplicate_rows", "missing_cells", "load"):
+        assert streamed[key] == whole[key], key
+    for first, second in zip(whole["columns_detail"], streamed["columns_detail"]):
+        for key in ("name", "dtype", "missing", "min", "max"):
+            assert second[key] == first[key], (first["name"], key)
+        if second["distinct_exact"]:
+            assert second["distinct"] == first["distinct"]
+        if "mean" in first:
+            assert second["mean"] == pytest.approx(first["mean"])
+
+
+def test_a_streamed_csv_has_the_profile_of_a_whole_one(tmp_path):
+    path = tmp_path / "table.csv"
+    frame = table(20_000)
+    pd.concat([frame, frame.head(7)]).to_csv(path, index=False)
+    same(profile(path), profile(path, whole_bytes=1000))
+
+
+@pytest.mark.parametrize("name", ["thousands.csv", "semicolon_decimal_comma.csv", "wide_integers.csv", "leading_zeros.csv", "utf8_with_mark.csv",
+                                  "duplicate_rows.csv", "missing_markers.csv", "line_breaks_in_cells.csv", "preamble.csv", "plain.csv.gz"])
+def test_a_streamed_fixture_has_the_profile_of_a_whole_one(name):
+    same(fixture(name), fixture(name, whole_bytes=1))
+
+
+def test_a_late_change_of_type_is_seen_when_streaming(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_text("n,m\n" + "1,2\n" * 60_000 + "1.5,x\n")
+    found = profile(path, whole_bytes=1000)
+    assert (column(found, "n")["dtype"], column(found, "n")["max"]) == ("float64", 1.5)
+    assert column(found, "m")["dtype"] == "object"
+    assert "60,000" in column(found, "m")["notes"][0]
+
+
+def test_streaming_leaves_no_thread_and_no_file(tmp_path):
+    path = tmp_path / "table.csv"
+    table(5000).to_csv(path, index=False)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    found = profile(path, whole_bytes=1000, scratch=str(scratch), memory_bytes=1 << 30)
+    assert found["rows"] == 5000
+    assert threading.active_count() == 1
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_large_parquet_file_is_streamed(tmp_path):
+    path = tmp_path / "table.parquet"
+    table(20_000).to_parquet(path, index=False)
+    same(profile(path), profile(path, memory_bytes=1 << 20))
+
+
+def test_large_json_lines_are_streamed(tmp_path):
+    path = tmp_path / "table.jsonl"
+    table(3000).to_json(path, orient="records", lines=True)
+    found = profile(path, whole_bytes=1000)
+    assert (found["rows"], found["columns"]) == (3000, 6)
+    assert column(found, "gap")["missing"] == column(profile(path), "gap")["missing"]
+
+
+def test_progress_is_told(tmp_path):
+    import profiler
+
+    path = tmp_path / "table.csv"
+    table(5000).to_csv(path, index=False)
+    events = []
+    profiler.profile_file(str(path), {"whole_bytes": 1000}, events.append)
+    assert {event["phase"] for event in events} >= {"columns", "distinct"}
+
+
+def test_a_truncated_gzip_says_how_far_it_was_read(tmp_path):
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(gzip.compress(os.urandom(200_000).hex().encode())[:-5000])
+    error = profile(path)["error"]
+    assert error["kind"] == "corrupt"
+    assert "bytes of content" in error["message"]

@@ -1,0 +1,192 @@
+"""Delimited text: dialect, layout, mended lines, and the faults that people reported about tools of this kind."""
+
+import pytest
+from conftest import FIXTURES, column, fixture, load, said
+
+
+def dialect(name):
+    found = fixture(name)
+    return [found[key] for key in ("delimiter", "quote", "decimal", "header_rows", "preamble_lines", "footer_lines")]
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("plain.csv", [",", '"', ".", 1, 0, 0]),
+    ("semicolon_decimal_comma.csv", [";", '"', ",", 1, 0, 0]),
+    ("tab.tsv", ["\t", '"', ".", 1, 0, 0]),
+    ("pipe.txt", ["|", '"', ".", 1, 0, 0]),
+    ("single_quotes.csv", [",", "'", ".", 1, 0, 0]),
+    ("preamble.csv", [",", '"', ".", 1, 3, 0]),
+    ("title_of_two_cells.csv", [",", '"', ".", 1, 1, 0]),
+    ("two_header_rows.csv", [",", '"', ".", 2, 0, 0]),
+    ("no_header.csv", [",", '"', ".", 0, 0, 0]),
+    ("years_as_header.csv", [",", '"', ".", 1, 0, 0]),
+    ("footer.csv", [",", '"', ".", 1, 0, 1]),
+])
+def test_dialect_and_layout(name, expected):
+    assert dialect(name) == expected
+
+
+@pytest.mark.parametrize(("name", "encoding", "bom"), [
+    ("gb18030.csv", "gb18030", False), ("utf16.csv", "utf-16", True), ("utf16_without_mark.csv", "utf-16-le", False),
+    ("utf8_with_mark.csv", "utf-8", True), ("latin1.csv", "windows-1252", False), ("shift_jis.csv", "shift_jis", False),
+])
+def test_encodings(name, encoding, bom):
+    found = fixture(name)
+    assert (found["encoding"], found["bom"]) == (encoding, bom)
+
+
+CITIES = {
+    "gb18030": "编号,姓名,城市\n1,王小明,北京\n2,李雷,上海\n3,韩梅梅,广州\n",
+    "big5": "編號,姓名,城市\n1,王小明,臺北\n2,林志玲,高雄\n3,陳水源,臺中\n",
+    "cp932": "番号,名前,都市\n1,さとう,東京\n2,すずき,大阪\n3,たなか,名古屋\n",
+    "euc_jp": "番号,名前,都市\n1,さとう,東京\n2,すずき,大阪\n3,たなか,名古屋\n",
+    "cp949": "번호,이름,도시\n1,김철수,서울\n2,이영희,부산\n3,박민수,대구\n",
+    "cp1251": "номер,имя,город\n1,Анна,Москва\n2,Иван,Казань\n3,Ольга,Пермь\n",
+    "koi8-r": "номер,имя,город\n1,Анна,Москва\n2,Иван,Казань\n3,Ольга,Пермь\n",
+    "iso8859-7": "αριθμός,όνομα,πόλη\n1,Ελένη,Αθήνα\n2,Γιώργος,Πάτρα\n3,Μαρία,Λάρισα\n",
+    "cp1252": "numéro,prénom,ville\n1,Zoé,Orléans\n2,François,Besançon\n3,Noël,Nîmes\n",
+    "cp1250": "číslo,jméno,město\n1,Jiří,Plzeň\n2,Řehoř,Děčín\n3,Tomáš,Břeclav\n",
+}
+
+
+@pytest.mark.parametrize("codec", sorted(CITIES))
+def test_text_in_a_legacy_encoding_is_read_right(codec, write, tmp_path):
+    found = write("cities.csv", CITIES[codec].encode(codec))
+    lines = [line.split(",") for line in CITIES[codec].splitlines()]
+    assert [detail["name"] for detail in found["columns_detail"]] == lines[0]
+    assert load(found, tmp_path).astype(str).values.tolist() == lines[1:]
+
+
+def test_invalid_bytes_are_named_with_their_line():
+    assert said(fixture("broken_utf8.csv"), "invalid UTF-8", "line 3")
+
+
+def test_zero_bytes_are_named_with_their_line():
+    assert said(fixture("zero_bytes.csv"), "zero byte", "line 3")
+
+
+def test_a_letter_is_never_a_delimiter():
+    found = fixture("wide_letters.csv")
+    assert found["delimiter"] == ","
+    assert found["columns_detail"][0]["examples"][0] == "hhch_0"
+
+
+def test_a_surplus_delimiter_at_the_end_of_rows_moves_no_header():
+    found = fixture("extra_delimiter_at_end.csv")
+    assert [(detail["name"], detail["min"]) for detail in found["columns_detail"]] == [("A", 1), ("B", 2), ("C", 3), ("D", 4)]
+    assert said(found, "one delimiter more than the header")
+
+
+def test_one_missing_of_150_is_not_rounded_away():
+    found = fixture("one_empty_of_150.csv")
+    assert (column(found, "word")["missing"], column(found, "word")["missing_percent"]) == (1, 0.67)
+
+
+def test_a_tiny_share_of_missing_cells_is_never_zero(write):
+    found = write("long.csv", "a,b\n" + "1,2\n" * 30000 + "1,\n")
+    assert column(found, "b")["missing_percent"] == 0.01
+
+
+def test_missing_markers_are_those_of_pandas():
+    found = fixture("missing_markers.csv")
+    assert column(found, "text")["missing"] == 7
+    assert column(found, "text")["distinct"] == 3
+
+
+def test_wide_integers_keep_their_digits():
+    found = fixture("wide_integers.csv")
+    assert (column(found, "id")["min"], column(found, "id")["max"]) == (1643819529060935244, 1643819529060935246)
+    assert "2^53" in column(found, "id")["notes"][0]
+    assert found["sample"][0][0] == "1643819529060935244"
+
+
+def test_wide_integers_with_gaps_are_said_to_be_rounded(write):
+    found = write("ids.csv", "id,n\n1643819529060935244,1\n,2\n1643819529060935246,3\n")
+    assert "rounded" in column(found, "id")["notes"][0]
+
+
+def test_one_number_among_dates_keeps_the_column_text_and_is_named():
+    found = fixture("date_with_one_number.csv")
+    assert column(found, "Date")["dtype"] == "object"
+    assert "row 10" in column(found, "Date")["notes"][0]
+
+
+def test_a_type_that_changes_late_loses_no_row(write):
+    found = write("health.csv", "reading\n" + "10.5\n" * 21000 + "11.0.1\n" * 9)
+    assert found["rows"] == 21009
+    assert column(found, "reading")["dtype"] == "object"
+    assert "9 cell(s) are not" in column(found, "reading")["notes"][0]
+
+
+def test_a_boolean_column_with_one_gap_deep_in_the_file(write):
+    found = write("flags.csv", "flag,n\n" + "true,1\nfalse,2\n" * 10500 + "NA,3\n")
+    assert (found["rows"], column(found, "flag")["missing"]) == (21001, 1)
+
+
+def test_blank_lines_after_a_header_are_no_rows():
+    assert fixture("header_and_blank_lines.csv")["rows"] == 0
+
+
+def test_text_that_looks_like_a_keyword_stays_text():
+    assert column(fixture("country_codes.csv"), "country_code")["top"] == [{"value": "IN", "count": 2}]
+
+
+def test_leading_zeros_are_noted():
+    assert "leading zeros in 2" in column(fixture("leading_zeros.csv"), "zip")["notes"][0]
+
+
+def test_dates_held_as_text_have_a_span():
+    assert column(fixture("gb18030.csv"), "日期")["span"].startswith("2024-01-05 … 2024-04-08")
+
+
+def test_dates_in_two_formats_are_noted():
+    assert "more than one format" in column(fixture("mixed_dates.csv"), "day")["notes"][0]
+
+
+def test_a_thousands_mark_is_found():
+    found = fixture("thousands.csv")
+    assert (found["thousands"], column(found, "sales")["max"]) == (",", 1002450)
+
+
+def test_ragged_rows_are_named_with_their_lines():
+    found = fixture("ragged.csv")
+    assert said(found, "fewer", "line 3")
+    assert said(found, "more", "line 4")
+
+
+def test_same_and_blank_names_are_said():
+    found = fixture("same_names.csv")
+    assert said(found, "more than once", "value")
+    assert said(found, "without a name", "4")
+
+
+@pytest.mark.parametrize("name", ["missing_delimiter.csv", "surplus_delimiter.csv", "line_of_other_delimiter.csv"])
+def test_a_damaged_line_is_mended_and_said(name):
+    found = fixture(name)
+    assert said(found, "mended")
+    whole = load(fixture("table_twice.csv"), FIXTURES)
+    assert load(found, FIXTURES).astype(str).values.tolist() == whole.astype(str).values.tolist()
+
+
+def test_a_stray_quote_damages_its_own_cell_only():
+    frame = load(fixture("stray_quote.csv"), FIXTURES)
+    assert frame["code"].tolist()[6] == '"C-3001'
+    assert len(frame) == 12
+
+
+def test_tables_with_one_header_are_stacked_and_said():
+    assert said(fixture("stacked_tables.csv"), "2 tables")
+
+
+def test_a_quote_that_is_never_closed_is_named():
+    assert said(fixture("open_quote.csv"), "line 2", "never closed")
+
+
+def test_a_guess_without_header_is_said():
+    assert said(fixture("no_header.csv"), "no header row")
+
+
+def test_a_small_file_takes_its_name_in_the_loading_code(write):
+    found = write("it's \"odd\" 数据.csv", "a,b\n1,2\n")
+    assert found["rows"] == 1
+    assert found["load"].startswith("pd.read_csv(")
