@@ -37,7 +37,9 @@ impl Cap {
             Self::Declined => ("code was declined again".to_owned(), "代码再次被拒绝执行".to_owned()),
         };
         match language {
-            Language::English => format!("The conclusion was forced because {english}. It tells what was known by then; ask a follow-up question to go on from there."),
+            Language::English => format!(
+                "The conclusion was forced because {english}. It tells what was known by then; ask a follow-up question to go on from there."
+            ),
             Language::Chinese => format!("{chinese}，因此提前得出结论。结论只反映到目前为止的结果；可以继续追问。"),
         }
     }

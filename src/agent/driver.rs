@@ -85,11 +85,10 @@ impl Agent<'_> {
             let input = self.step(&mut recorder, &mut deaths, step, code, "", self.timeout(None), events, cancel).await;
             match input {
                 Input::Executed(executed) if executed.step.exit_code != 0 || executed.step.error.is_some() => {
-                    let what = executed
-                        .step
-                        .error
-                        .as_ref()
-                        .map_or_else(|| format!("exit code {}", executed.step.exit_code), |error| format!("{}: {}", error.ename, error.evalue));
+                    let what = executed.step.error.as_ref().map_or_else(
+                        || format!("exit code {}", executed.step.exit_code),
+                        |error| format!("{}: {}", error.ename, error.evalue),
+                    );
                     let error = RunError::new(ErrorKind::Run, words.code_failed(step, &what), "");
                     conclusion = Conclusion { status: RunStatus::Failed, final_answer: None, error: Some(error) };
                 }

@@ -16,10 +16,13 @@ impl From<&ModelError> for RunError {
             ModelError::Unreachable { .. } => {
                 (ErrorKind::Model, "Check that the server runs and that `endpoint`, proxy and certificates are right, then ask again.")
             }
-            ModelError::Credentials { .. } => {
-                (ErrorKind::Credentials, "Set the provider's key in its environment variable; for an `endpoint`, CODEINTERP_API_KEY or the variable named by `apiKeyEnv`.")
+            ModelError::Credentials { .. } => (
+                ErrorKind::Credentials,
+                "Set the provider's key in its environment variable; for an `endpoint`, CODEINTERP_API_KEY or the variable named by `apiKeyEnv`.",
+            ),
+            ModelError::UnknownModel { .. } => {
+                (ErrorKind::Model, "Check the name in `model`; the server's list of models tells what it has.")
             }
-            ModelError::UnknownModel { .. } => (ErrorKind::Model, "Check the name in `model`; the server's list of models tells what it has."),
             ModelError::ContextLength(_) => (ErrorKind::Run, "Ask about fewer files or columns, or choose a model with a larger window."),
             ModelError::ToolsRefused(_) => (ErrorKind::Run, "Set `protocol` to \"fenced\"."),
             ModelError::Busy(_) => (ErrorKind::Model, "Wait a little and ask again; what was done so far is kept."),

@@ -121,7 +121,10 @@ fn outputs(text: &mut Text, step: &Step, style: &Style<'_>) {
         text.line(&format!("Note: {notice}"), &format!("注意：{notice}"));
     }
     if nothing_seen(step) {
-        text.line("The code ran and printed nothing. Use print() for what you want to see.", "代码已执行，但没有任何输出。请用 print() 输出需要查看的内容。");
+        text.line(
+            "The code ran and printed nothing. Use print() for what you want to see.",
+            "代码已执行，但没有任何输出。请用 print() 输出需要查看的内容。",
+        );
     }
 }
 
@@ -236,7 +239,8 @@ fn schema_only(text: &mut Text, step: &Step) {
         text.line(&format!("**Error:** {name} (its message is withheld)"), &format!("**错误:** {name}（内容不发送）"));
     }
     let spelled = |name: &str| !name.is_empty() && step.code.contains(name);
-    let variables: Vec<String> = step.variables.iter().filter(|entry| spelled(&entry.name) && spelled_type(&entry.type_name)).map(variable).collect();
+    let variables: Vec<String> =
+        step.variables.iter().filter(|entry| spelled(&entry.name) && spelled_type(&entry.type_name)).map(variable).collect();
     list(text, "New or changed variables", "新增或改变的变量", &variables);
     let files: Vec<String> = step.files.iter().filter(|file| spelled(&file.path)).map(|file| untrusted::name(&file.path)).collect();
     list(text, "New files", "新文件", &files);
@@ -250,7 +254,22 @@ fn schema_only(text: &mut Text, step: &Step) {
 fn spelled_type(name: &str) -> bool {
     matches!(
         name,
-        "DataFrame" | "Series" | "ndarray" | "Index" | "int" | "float" | "str" | "bool" | "list" | "dict" | "set" | "tuple" | "Figure" | "Axes" | "module" | "function"
+        "DataFrame"
+            | "Series"
+            | "ndarray"
+            | "Index"
+            | "int"
+            | "float"
+            | "str"
+            | "bool"
+            | "list"
+            | "dict"
+            | "set"
+            | "tuple"
+            | "Figure"
+            | "Axes"
+            | "module"
+            | "function"
     )
 }
 
@@ -313,7 +332,13 @@ mod tests {
             exit_code: 0,
             truncated: Some(Truncation { kept_bytes: 10, total_bytes: 100_000 }),
             files: vec![FileChange { path: "out/a.csv".to_owned(), bytes: 12, sha256: None, created: true }],
-            variables: vec![Variable { name: "df".to_owned(), type_name: "DataFrame".to_owned(), shape: Some(vec![3, 2]), bytes: None, repr: "CANARY".to_owned() }],
+            variables: vec![Variable {
+                name: "df".to_owned(),
+                type_name: "DataFrame".to_owned(),
+                shape: Some(vec![3, 2]),
+                bytes: None,
+                repr: "CANARY".to_owned(),
+            }],
             outputs: vec![
                 Output::DisplayData { data: bundle(json!({"artifact": "chart-1.png"})), display_id: None },
                 Output::DisplayData { data: bundle(json!({"text/html": "<b>".to_owned() + &"x".repeat(5000)})), display_id: None },
@@ -345,7 +370,13 @@ mod tests {
         let mut step = rich_step();
         step.error = Some(ExecutionError { ename: "CanaryError".to_owned(), evalue: "CANARY".to_owned(), traceback: "CANARY".to_owned() });
         step.files.push(FileChange { path: "CANARY.csv".to_owned(), bytes: 1, sha256: None, created: true });
-        step.variables.push(Variable { name: "CANARY".to_owned(), type_name: "int".to_owned(), shape: None, bytes: None, repr: String::new() });
+        step.variables.push(Variable {
+            name: "CANARY".to_owned(),
+            type_name: "int".to_owned(),
+            shape: None,
+            bytes: None,
+            repr: String::new(),
+        });
         step.notices.push("CANARY".to_owned());
         step.result = Some("CANARY".to_owned());
         let text = feedback(&step, &style(PrivacySend::Schema));

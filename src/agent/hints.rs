@@ -37,16 +37,46 @@ const INSTEAD: [(&str, &str); 14] = [
 
 /// Python's own exceptions and the causes of death that an execution reports; other names could be made up by code.
 const KNOWN_EXCEPTIONS: [&str; 34] = [
-    "ArithmeticError", "AssertionError", "AttributeError", "EOFError", "FileNotFoundError", "FloatingPointError", "ImportError", "IndentationError",
-    "IndexError", "Interrupted", "IsADirectoryError", "KernelDied", "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError",
-    "ModuleNotFoundError", "NameError", "NotImplementedError", "OSError", "OutOfMemory", "OverflowError", "ParserError", "PermissionError",
-    "RecursionError", "RuntimeError", "StopIteration", "SyntaxError", "SystemExit", "TimeoutError", "Timeout", "TypeError", "UnicodeDecodeError",
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "EOFError",
+    "FileNotFoundError",
+    "FloatingPointError",
+    "ImportError",
+    "IndentationError",
+    "IndexError",
+    "Interrupted",
+    "IsADirectoryError",
+    "KernelDied",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "ModuleNotFoundError",
+    "NameError",
+    "NotImplementedError",
+    "OSError",
+    "OutOfMemory",
+    "OverflowError",
+    "ParserError",
+    "PermissionError",
+    "RecursionError",
+    "RuntimeError",
+    "StopIteration",
+    "SyntaxError",
+    "SystemExit",
+    "TimeoutError",
+    "Timeout",
+    "TypeError",
+    "UnicodeDecodeError",
     "ValueError",
 ];
 
 /// Whether the name is one of Python's own or of ours.
 pub fn is_known_exception(name: &str) -> bool {
-    KNOWN_EXCEPTIONS.contains(&name) || matches!(name, "ZeroDivisionError" | "UnicodeEncodeError" | "UnicodeError" | "EmptyDataError" | "TabError")
+    KNOWN_EXCEPTIONS.contains(&name)
+        || matches!(name, "ZeroDivisionError" | "UnicodeEncodeError" | "UnicodeError" | "EmptyDataError" | "TabError")
 }
 
 /// Hints about a failed step; none for one that went well.
@@ -67,7 +97,11 @@ pub fn hints(step: &Step, around: &Surroundings<'_>, privacy: PrivacySend, langu
             )
         }
         "UnicodeDecodeError" | "UnicodeError" => {
-            let encoding = around.profiles.iter().filter_map(|outcome| outcome.profile()?.encoding.clone()).find(|name| !name.starts_with("utf-8") && name != "ascii");
+            let encoding = around
+                .profiles
+                .iter()
+                .filter_map(|outcome| outcome.profile()?.encoding.clone())
+                .find(|name| !name.starts_with("utf-8") && name != "ascii");
             let encoding = encoding.map_or_else(|| "gb18030 or latin-1".to_owned(), |name| untrusted::name(&name));
             say(
                 format!("the file is not UTF-8; pass encoding={encoding:?}, or use the loading code that was given."),
@@ -82,7 +116,10 @@ pub fn hints(step: &Step, around: &Surroundings<'_>, privacy: PrivacySend, langu
             let names: Vec<String> = around.files.iter().map(|file| untrusted::name(&file.name)).collect();
             let names = if names.is_empty() { language.pick("none", "无").to_owned() } else { names.join(", ") };
             let workdir = untrusted::name(around.workdir);
-            say(format!("files that were given: {names}; paths are relative to {workdir}."), format!("可用文件：{names}；路径相对于 {workdir}。"))
+            say(
+                format!("files that were given: {names}; paths are relative to {workdir}."),
+                format!("可用文件：{names}；路径相对于 {workdir}。"),
+            )
         }
         "Timeout" => say(
             "it took too long and was stopped. Work on fewer rows, use vectorised operations, or divide the work.".to_owned(),
@@ -95,10 +132,7 @@ pub fn hints(step: &Step, around: &Surroundings<'_>, privacy: PrivacySend, langu
         "gaierror" | "URLError" | "ConnectionError" | "ConnectionRefusedError" => {
             say("there is no network here; work with the given files.".to_owned(), "这里没有网络；请使用给出的文件。".to_owned())
         }
-        "SyntaxError" | "IndentationError" => say(
-            "nothing of the block was executed.".to_owned(),
-            "该代码块完全没有执行。".to_owned(),
-        ),
+        "SyntaxError" | "IndentationError" => say("nothing of the block was executed.".to_owned(), "该代码块完全没有执行。".to_owned()),
         _ => Vec::new(),
     }
 }
@@ -110,8 +144,12 @@ fn column(evalue: &str, step: &Step, around: &Surroundings<'_>, privacy: Privacy
     if wanted.is_empty() || (privacy == PrivacySend::Schema && !step.code.contains(&wanted)) {
         return None;
     }
-    let names: Vec<&str> =
-        around.profiles.iter().filter_map(ProfileOutcome::profile).flat_map(|profile| profile.columns_detail.iter().map(|column| column.name.as_str())).collect();
+    let names: Vec<&str> = around
+        .profiles
+        .iter()
+        .filter_map(ProfileOutcome::profile)
+        .flat_map(|profile| profile.columns_detail.iter().map(|column| column.name.as_str()))
+        .collect();
     let near = nearest(&wanted, &names);
     if near.is_empty() {
         return None;
@@ -183,9 +221,11 @@ mod tests {
     }
 
     fn hints_for(step: &Step, privacy: PrivacySend) -> Vec<String> {
-        let profiles = vec![serde_json::from_value(json!({"file": "a.csv", "format": "csv", "encoding": "gb18030",
+        let profiles = vec![
+            serde_json::from_value(json!({"file": "a.csv", "format": "csv", "encoding": "gb18030",
             "columns_detail": [{"name": "Sepal.Length"}, {"name": "Species"}, {"name": "客户"}]}))
-        .expect("a profile")];
+            .expect("a profile"),
+        ];
         let files = [PutFile { name: "a.csv".to_owned(), bytes: 1, sha256: String::new(), mounted: false }];
         hints(step, &Surroundings { files: &files, profiles: &profiles, workdir: "/workspace" }, privacy, Language::English)
     }

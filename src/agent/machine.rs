@@ -349,7 +349,8 @@ impl<'a> Machine<'a> {
                 self.tools = false;
                 self.budget.turns = self.budget.turns.saturating_sub(1);
                 let rest = transcript::without_tools(self.messages.split_off(1));
-                self.messages = vec![Message::text(Role::System, prompt::rules(self.settings, self.sandbox, self.task, false, self.words.0))];
+                self.messages =
+                    vec![Message::text(Role::System, prompt::rules(self.settings, self.sandbox, self.task, false, self.words.0))];
                 self.messages.extend(rest);
                 return self.ask();
             }

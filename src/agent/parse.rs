@@ -28,8 +28,28 @@ const PYTHON: [&str; 6] = ["python", "py", "python3", "ipython", "ipython3", "py
 
 /// Info strings of blocks that show something and are no program.
 const NO_PROGRAM: [&str; 22] = [
-    "", "text", "txt", "plain", "plaintext", "output", "console", "json", "jsonl", "csv", "tsv", "markdown", "md", "yaml", "yml", "toml", "xml",
-    "html", "mermaid", "latex", "math", "log",
+    "",
+    "text",
+    "txt",
+    "plain",
+    "plaintext",
+    "output",
+    "console",
+    "json",
+    "jsonl",
+    "csv",
+    "tsv",
+    "markdown",
+    "md",
+    "yaml",
+    "yml",
+    "toml",
+    "xml",
+    "html",
+    "mermaid",
+    "latex",
+    "math",
+    "log",
 ];
 
 /// Reads a turn's text.
@@ -96,7 +116,10 @@ fn is_closed(block: &str) -> bool {
 fn looks_like_python(body: &str) -> bool {
     body.lines().any(|line| {
         let line = line.trim_start();
-        line.starts_with("import ") || line.starts_with("from ") && line.contains(" import ") || line.starts_with("print(") || line.starts_with("plt.")
+        line.starts_with("import ")
+            || line.starts_with("from ") && line.contains(" import ")
+            || line.starts_with("print(")
+            || line.starts_with("plt.")
     })
 }
 

@@ -232,7 +232,14 @@ mod tests {
     }
 
     fn model(tools: bool) -> ModelInfo {
-        ModelInfo { name: "m".to_owned(), destination: Some("h".to_owned()), tools, vision: false, language_model: true, context_tokens: None }
+        ModelInfo {
+            name: "m".to_owned(),
+            destination: Some("h".to_owned()),
+            tools,
+            vision: false,
+            language_model: true,
+            context_tokens: None,
+        }
     }
 
     fn request(question: &str, files: &[&str], privacy: PrivacySend, tools: bool) -> TurnRequest {
@@ -267,7 +274,16 @@ mod tests {
     fn chinese_questions_get_chinese_rules() {
         let request = request("哪种产品卖得最好？", &[], PrivacySend::Sample, false);
         let rules = &request.messages[0].content;
-        for part in ["每次只写一个代码块", "print()", "先 `plt.figure()` 再 `plt.show()`", "分析错误并修正", "给出自然语言结论", "不要尝试访问网络", "**可用文件：** 无", "**当前工作目录：** /workspace"] {
+        for part in [
+            "每次只写一个代码块",
+            "print()",
+            "先 `plt.figure()` 再 `plt.show()`",
+            "分析错误并修正",
+            "给出自然语言结论",
+            "不要尝试访问网络",
+            "**可用文件：** 无",
+            "**当前工作目录：** /workspace",
+        ] {
             assert!(rules.contains(part), "{part:?} is missing in\n{rules}");
         }
     }
@@ -290,7 +306,10 @@ mod tests {
             request.messages.iter().map(|message| message.content.clone()).collect::<String>()
         };
         let sample = all(PrivacySend::Sample);
-        assert!(sample.contains("CANARY-cell") && sample.contains("[range: 1.5 ~ 9.5]") && sample.contains("df = pd.read_csv(\"a.csv\")"), "{sample}");
+        assert!(
+            sample.contains("CANARY-cell") && sample.contains("[range: 1.5 ~ 9.5]") && sample.contains("df = pd.read_csv(\"a.csv\")"),
+            "{sample}"
+        );
         let schema = all(PrivacySend::Schema);
         assert!(schema.contains("- price: float64") && !schema.contains("CANARY") && !schema.contains("9.5"), "{schema}");
     }

@@ -48,7 +48,14 @@ pub struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// The step of an execution. Artifacts are saved and told as events; pictures for the model are returned.
-    pub async fn record(&mut self, step: u32, code: &str, note: &str, execution: Execution, events: Sink<'_, RunEvent>) -> (Step, Vec<ImagePart>) {
+    pub async fn record(
+        &mut self,
+        step: u32,
+        code: &str,
+        note: &str,
+        execution: Execution,
+        events: Sink<'_, RunEvent>,
+    ) -> (Step, Vec<ImagePart>) {
         let mut record = Step {
             step,
             code: code.to_owned(),
@@ -86,7 +93,9 @@ impl Recorder<'_> {
             record.outputs.push(output);
         }
         if displays > MAX_DISPLAYS {
-            record.notices.push(format!("{} of {displays} displays were not kept: a step may leave {MAX_DISPLAYS}.", displays - MAX_DISPLAYS));
+            record
+                .notices
+                .push(format!("{} of {displays} displays were not kept: a step may leave {MAX_DISPLAYS}.", displays - MAX_DISPLAYS));
         }
         self.files(&mut record, events).await;
         (record, images)
@@ -105,11 +114,8 @@ impl Recorder<'_> {
         images: &mut Vec<ImagePart>,
         events: Sink<'_, RunEvent>,
     ) {
-        let name = if ending == "html" {
-            format!("display-{}.html", self.charts + 1)
-        } else {
-            format!("chart-{}.{ending}", self.charts + 1)
-        };
+        let name =
+            if ending == "html" { format!("display-{}.html", self.charts + 1) } else { format!("chart-{}.{ending}", self.charts + 1) };
         match self.artifacts.save_artifact(&self.task.run, &name, bytes, record.step, caption).await {
             Ok(artifact) => {
                 self.charts += 1;
@@ -134,7 +140,8 @@ impl Recorder<'_> {
 
     /// Fetches and saves the files that the step created or changed.
     async fn files(&self, record: &mut Step, events: Sink<'_, RunEvent>) {
-        let changed: Vec<_> = record.files.iter().filter(|file| !self.task.files.iter().any(|input| input.name == file.path)).cloned().collect();
+        let changed: Vec<_> =
+            record.files.iter().filter(|file| !self.task.files.iter().any(|input| input.name == file.path)).cloned().collect();
         for file in changed.iter().take(MAX_FILES) {
             if file.bytes > MAX_FILE_BYTES {
                 record.notices.push(format!("{} was not kept: it has {} bytes, more than {MAX_FILE_BYTES}.", file.path, file.bytes));
@@ -153,7 +160,11 @@ impl Recorder<'_> {
             }
         }
         if changed.len() > MAX_FILES {
-            record.notices.push(format!("{} of {} new files were not kept: a step may leave {MAX_FILES}.", changed.len() - MAX_FILES, changed.len()));
+            record.notices.push(format!(
+                "{} of {} new files were not kept: a step may leave {MAX_FILES}.",
+                changed.len() - MAX_FILES,
+                changed.len()
+            ));
         }
     }
 }
@@ -211,7 +222,8 @@ fn for_model(name: &str, bytes: &[u8]) -> Option<ImagePart> {
     limits.max_alloc = Some(256 << 20);
     reader.limits(limits);
     let picture = reader.decode().ok()?;
-    let picture = if picture.width().max(picture.height()) > MODEL_PIXELS { picture.thumbnail(MODEL_PIXELS, MODEL_PIXELS) } else { picture };
+    let picture =
+        if picture.width().max(picture.height()) > MODEL_PIXELS { picture.thumbnail(MODEL_PIXELS, MODEL_PIXELS) } else { picture };
     let mut data = std::io::Cursor::new(Vec::new());
     picture.write_to(&mut data, image::ImageFormat::Png).ok()?;
     Some(ImagePart { name: name.to_owned(), mime: "image/png".to_owned(), data: data.into_inner().into() })

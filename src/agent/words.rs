@@ -18,7 +18,10 @@ impl Words {
 
     /// A forced conclusion that held only code.
     pub fn words_only(self) -> &'static str {
-        self.0.pick("Code is not executed any more. Answer in words, without any code block.", "代码不会再被执行。请只用文字回答，不要代码块。")
+        self.0.pick(
+            "Code is not executed any more. Answer in words, without any code block.",
+            "代码不会再被执行。请只用文字回答，不要代码块。",
+        )
     }
 
     /// A turn that was cut by the token limit.
@@ -44,7 +47,9 @@ impl Words {
             Language::English => format!(
                 "The block in {language} language was not executed: only Python runs here. Write it in Python, in one block fenced with ```python, or give the conclusion in words."
             ),
-            Language::Chinese => format!("{language} 代码块没有执行：这里只能执行 Python。请改用 Python（用 ```python 包裹），或用文字给出结论。"),
+            Language::Chinese => {
+                format!("{language} 代码块没有执行：这里只能执行 Python。请改用 Python（用 ```python 包裹），或用文字给出结论。")
+            }
         }
     }
 
@@ -118,7 +123,9 @@ impl Words {
     pub fn bad_call(self, fault: CallFault) -> String {
         let reason = match fault {
             CallFault::UnknownTool => self.0.pick("there is only the tool `python`", "只有 `python` 这一个工具"),
-            CallFault::NoCode => self.0.pick("its arguments must be {\"code\": \"…\"} with the Python code", "参数必须是 {\"code\": \"…\"}，内容为 Python 代码"),
+            CallFault::NoCode => self
+                .0
+                .pick("its arguments must be {\"code\": \"…\"} with the Python code", "参数必须是 {\"code\": \"…\"}，内容为 Python 代码"),
         };
         match self.0 {
             Language::English => format!("Nothing was executed: {reason}."),
@@ -133,7 +140,9 @@ impl Words {
             Language::English => format!(
                 "These numbers of your answer stand in no output so far: {numbers}. Check them: print them with code, or give the answer again with only numbers that were printed."
             ),
-            Language::Chinese => format!("你的回答中有些数字没有出现在任何输出中：{numbers}。请核实：用代码打印出来，或只用已打印的数字重新回答。"),
+            Language::Chinese => {
+                format!("你的回答中有些数字没有出现在任何输出中：{numbers}。请核实：用代码打印出来，或只用已打印的数字重新回答。")
+            }
         }
     }
 

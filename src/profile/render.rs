@@ -79,10 +79,13 @@ fn table(profile: &Profile, language: Language, detail: Detail) -> String {
     }
     if profile.columns_detail.len() > shown {
         let more = profile.columns_detail.len() - shown;
-        push_line(&mut text, &match language {
-            Language::English => format!("- … and {more} more columns"),
-            Language::Chinese => format!("- …… 另有 {more} 列"),
-        });
+        push_line(
+            &mut text,
+            &match language {
+                Language::English => format!("- … and {more} more columns"),
+                Language::Chinese => format!("- …… 另有 {more} 列"),
+            },
+        );
     }
     if let Some(sheets) = profile.sheets.as_ref().filter(|sheets| sheets.len() > 1) {
         let names: Vec<String> = sheets.iter().map(|sheet| one_line(&sheet.name)).collect();
@@ -210,7 +213,10 @@ mod tests {
     #[test]
     fn a_table_reads_as_name_shape_and_columns() {
         let text = render(&iris(), Language::English);
-        assert!(text.starts_with("**data/iris.csv** (150 rows × 3 columns)\n- sepal length: float64 (missing 1.3%) [range: 4.3 ~ 7.9]\n"), "{text}");
+        assert!(
+            text.starts_with("**data/iris.csv** (150 rows × 3 columns)\n- sepal length: float64 (missing 1.3%) [range: 4.3 ~ 7.9]\n"),
+            "{text}"
+        );
         assert!(text.contains("- day: object [range: 2024-01-01 ~ 2024-03-01]\n"), "{text}");
         assert!(text.contains("Duplicate rows: 1"), "{text}");
     }

@@ -109,8 +109,8 @@ pub fn head(text: &str, limit: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use pulldown_cmark::{Event, Parser, Tag};
     use proptest::prelude::*;
+    use pulldown_cmark::{Event, Parser, Tag};
 
     use super::*;
 

@@ -105,7 +105,13 @@ impl Writer<'_> {
             for artifact in others {
                 let target = escape::link_target(&artifact.name);
                 let step = self.step_link(artifact.step);
-                writeln!(out, "- [{}]({}{target}) ({}, {step})", escape::inline(&artifact.name), self.options.artifacts, bytes(artifact.bytes))?;
+                writeln!(
+                    out,
+                    "- [{}]({}{target}) ({}, {step})",
+                    escape::inline(&artifact.name),
+                    self.options.artifacts,
+                    bytes(artifact.bytes)
+                )?;
             }
             out.push('\n');
         }
@@ -166,7 +172,11 @@ impl Writer<'_> {
             writeln!(out, "{}", escape::fenced(&error.traceback, "text"))?;
         }
         if let Some(truncated) = step.truncated {
-            let text = self.words.truncated.replace("{kept}", &truncated.kept_bytes.to_string()).replace("{total}", &truncated.total_bytes.to_string());
+            let text = self
+                .words
+                .truncated
+                .replace("{kept}", &truncated.kept_bytes.to_string())
+                .replace("{total}", &truncated.total_bytes.to_string());
             writeln!(out, "*{text}*\n")?;
         }
         for notice in &step.notices {
@@ -192,7 +202,15 @@ impl Writer<'_> {
         writeln!(out, "- {}: {}", self.words.status, status(run.status, self.language))?;
         let usage = run.usage;
         if usage.input_tokens + usage.output_tokens > 0 {
-            writeln!(out, "- {}: {}, {} + {} {}", self.words.model, escape::inline(&run.model), usage.input_tokens, usage.output_tokens, self.words.tokens)?;
+            writeln!(
+                out,
+                "- {}: {}, {} + {} {}",
+                self.words.model,
+                escape::inline(&run.model),
+                usage.input_tokens,
+                usage.output_tokens,
+                self.words.tokens
+            )?;
         } else {
             writeln!(out, "- {}: {}", self.words.model, escape::inline(&run.model))?;
         }
@@ -201,9 +219,22 @@ impl Writer<'_> {
         }
         for entry in &run.ledger {
             let contents: Vec<String> = entry.contents.iter().map(|content| escape::inline(content)).collect();
-            writeln!(out, "- {}: {}, {} → {}", self.words.sent, bytes(entry.bytes), contents.join(", "), escape::inline(&entry.destination))?;
+            writeln!(
+                out,
+                "- {}: {}, {} → {}",
+                self.words.sent,
+                bytes(entry.bytes),
+                contents.join(", "),
+                escape::inline(&entry.destination)
+            )?;
         }
-        writeln!(out, "- {}: {:.1} s, {}", self.words.time, std::time::Duration::from_millis(run.duration_ms).as_secs_f64(), escape::inline(&run.started_at))?;
+        writeln!(
+            out,
+            "- {}: {:.1} s, {}",
+            self.words.time,
+            std::time::Duration::from_millis(run.duration_ms).as_secs_f64(),
+            escape::inline(&run.started_at)
+        )?;
         writeln!(out, "- Run: {}", escape::code(&run.run))
     }
 }

@@ -1,6 +1,7 @@
 //! A run turned into documents: markdown, notebook, script, hints. Core: imports no edge.
 //!
 //! - [`markdown`]: the report that a person reads.
+//! - [`notebook`], [`script`]: a run as something to run again.
 //! - [`words`]: its fixed texts in English and Chinese.
 //! - [`escape`]: text from a sandbox or a file, made safe to stand in markdown.
 //! - [`sanitize`]: markdown from a model, made safe to be rendered.
@@ -10,7 +11,11 @@
 
 pub mod escape;
 mod markdown;
+mod notebook;
 pub mod sanitize;
+mod script;
 mod words;
 
 pub use markdown::{ReportOptions, markdown};
+pub use notebook::notebook;
+pub use script::{effective_codes, script};

@@ -67,7 +67,12 @@ fn start_link<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet
     } else {
         return Rewritten::Shown(target.to_owned());
     };
-    events.push(Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url: link.into(), title: CowStr::Borrowed(""), id: CowStr::Borrowed("") }));
+    events.push(Event::Start(Tag::Link {
+        link_type: LinkType::Inline,
+        dest_url: link.into(),
+        title: CowStr::Borrowed(""),
+        id: CowStr::Borrowed(""),
+    }));
     Rewritten::Kept(TagEnd::Link)
 }
 
@@ -76,7 +81,12 @@ fn start_image<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSe
         // SVG can hold scripts and remote content: never inlined.
         Some(name) if !name.to_ascii_lowercase().ends_with(".svg") => {
             let link = format!("{folder}{}", escape::link_target(&name));
-            events.push(Event::Start(Tag::Image { link_type: LinkType::Inline, dest_url: link.into(), title: CowStr::Borrowed(""), id: CowStr::Borrowed("") }));
+            events.push(Event::Start(Tag::Image {
+                link_type: LinkType::Inline,
+                dest_url: link.into(),
+                title: CowStr::Borrowed(""),
+                id: CowStr::Borrowed(""),
+            }));
             Rewritten::Kept(TagEnd::Image)
         }
         _ => Rewritten::Dropped,
@@ -128,7 +138,8 @@ mod tests {
     #[test]
     fn html_becomes_text() {
         let artifacts = HashSet::new();
-        for input in ["<img src=https://evil.example/x>", "a <script>alert(1)</script> b", "<iframe\nsrc=x>\n\n", "<!-- x --><b onclick=x>"] {
+        for input in ["<img src=https://evil.example/x>", "a <script>alert(1)</script> b", "<iframe\nsrc=x>\n\n", "<!-- x --><b onclick=x>"]
+        {
             let output = sanitize(input, &artifacts, "");
             let html = Parser::new(&output).any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)));
             assert!(!html, "{input} → {output}");

@@ -4,16 +4,20 @@
 //! - [`enclosure`]: what a backend keeps of the thing that it started.
 //! - [`link`]: the host's end of a supervisor's pipe.
 //! - [`linked`]: the port over a link; a backend starts something and hands its pipe over.
+//! - [`docker`]: containers.
 //! - [`image`]: the Python modules that run inside.
+//! - [`owner`]: which process something belongs to.
 //! - [`provision`]: the Python environments of the process backend.
 //! - [`seccomp`]: the system calls that code inside may make, for both backends.
 
 pub mod backend;
+pub mod docker;
 pub mod enclosure;
 mod executing;
 pub mod image;
 pub mod link;
 pub mod linked;
+pub mod owner;
 pub mod provision;
 pub mod seccomp;
 

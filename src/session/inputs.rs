@@ -55,8 +55,10 @@ pub fn check_input(path: &Path, workspace: &Path) -> Result<(), InputError> {
 pub fn sandbox_name(path: &Path, workspace: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let workspace = std::path::absolute(workspace).unwrap_or_else(|_| workspace.to_owned());
-    let relative = absolute.strip_prefix(&workspace).ok().filter(|relative| relative.components().all(|part| matches!(part, Component::Normal(_))));
-    let relative = relative.map(Path::to_owned).or_else(|| absolute.file_name().map(PathBuf::from)).unwrap_or_else(|| PathBuf::from("file"));
+    let relative =
+        absolute.strip_prefix(&workspace).ok().filter(|relative| relative.components().all(|part| matches!(part, Component::Normal(_))));
+    let relative =
+        relative.map(Path::to_owned).or_else(|| absolute.file_name().map(PathBuf::from)).unwrap_or_else(|| PathBuf::from("file"));
     // Control characters have no place in a prompt or in Python code.
     relative.to_string_lossy().chars().map(|c| if c.is_control() { '_' } else { c }).collect()
 }

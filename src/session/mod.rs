@@ -5,12 +5,14 @@
 //! - [`live`]: the record of a run while it grows.
 //! - [`worker`]: the one task that owns a session's sandbox and works through its queue.
 //! - [`run`]: a run from its inputs to its conclusion.
+//! - [`prepare`]: sandbox, files and profiles, before the first turn.
 //! - [`inputs`]: which files are put into the sandbox, and under which names.
 //!
 //! Imports the agent and its ports, the report and the store; it is given its edges by `app` through [`Services`].
 
 pub mod inputs;
-pub mod live;
+pub(crate) mod live;
+mod prepare;
 pub mod registry;
 pub mod request;
 mod run;
@@ -28,8 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::execution::Variable;
 use crate::agent::ports::{KernelState, Model, ModelError, ResourceUsage, Sandbox, SandboxError};
-use crate::agent::run::Run;
+use crate::agent::run::{ErrorKind, Run, RunError};
 use crate::config::Settings;
+use crate::profile::ProfileOutcome;
 use crate::sandbox::Backend;
 use crate::store::{RunStore, RunSummary};
 
@@ -104,7 +107,16 @@ impl Session {
         let shared = Arc::new(Shared::default());
         let worker = worker::Worker::new(folder.to_owned(), store.clone(), Arc::clone(&services), Arc::clone(&shared), closed.clone());
         tokio::spawn(worker.work(jobs));
-        Arc::new(Self { folder: folder.to_owned(), store, services, settings: Mutex::new(settings), runs: DashMap::new(), queue, closed, shared })
+        Arc::new(Self {
+            folder: folder.to_owned(),
+            store,
+            services,
+            settings: Mutex::new(settings),
+            runs: DashMap::new(),
+            queue,
+            closed,
+            shared,
+        })
     }
 
     /// The workspace folder.
@@ -134,13 +146,50 @@ impl Session {
         let live = Arc::new(LiveRun::new(&id, &request));
         let handle = RunHandle { id: id.clone(), cancel: live.cancel.clone() };
         self.runs.insert(id, Arc::clone(&live));
-        let job = worker::Job::Run(Box::new(worker::RunJob { live: Arc::clone(&live), request, settings: self.settings(), events: Arc::clone(&events) }));
+        let job = worker::Job::Run(Box::new(worker::RunJob {
+            live: Arc::clone(&live),
+            request,
+            settings: self.settings(),
+            events: Arc::clone(&events),
+        }));
         if self.queue.send(job).is_err() {
-            let event = run::failed(crate::agent::run::ErrorKind::Run, "the session is closed", "Open the folder again.");
+            let event = run::failed(ErrorKind::Run, "the session is closed", "Open the folder again.");
             live.apply(&event);
             events(&event);
         }
         handle
+    }
+
+    /// Profiles files without a run. `events` sees progress and notices.
+    pub async fn profile(
+        &self,
+        files: Vec<RunFile>,
+        events: EventHandler,
+        cancel: CancellationToken,
+    ) -> Result<Vec<ProfileOutcome>, RunError> {
+        let (reply, outcome) = oneshot::channel();
+        let job = worker::ProfileJob { files, settings: self.settings(), events, cancel, reply };
+        self.queued(worker::Job::Profile(Box::new(job)), outcome).await
+    }
+
+    /// The exact bytes of the first request to the model that this question would send; nothing is sent.
+    /// `None` where the model is one that nothing is ever sent to.
+    pub async fn preview(
+        &self,
+        question: &str,
+        files: Vec<RunFile>,
+        events: EventHandler,
+        cancel: CancellationToken,
+    ) -> Result<Option<Vec<u8>>, RunError> {
+        let (reply, outcome) = oneshot::channel();
+        let job = worker::PreviewJob { question: question.to_owned(), files, settings: self.settings(), events, cancel, reply };
+        self.queued(worker::Job::Preview(Box::new(job)), outcome).await
+    }
+
+    async fn queued<T>(&self, job: worker::Job, outcome: oneshot::Receiver<Result<T, RunError>>) -> Result<T, RunError> {
+        let closed = || RunError::new(ErrorKind::Run, "the session is closed", "Open the folder again.");
+        self.queue.send(job).map_err(|_| closed())?;
+        outcome.await.map_err(|_| closed())?
     }
 
     /// Starts the sandbox ahead of the first run. Failures are told by the run that needs it.

@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use super::lock;
+use super::prepare::{Prepared, prepare};
 use super::request::{RunFile, RunKind};
 use super::worker::{RunJob, Worker};
 use super::workspace_sandbox::WorkspaceSandbox;
 use crate::agent::Agent;
 use crate::agent::conversation::Message;
 use crate::agent::events::RunEvent;
-use crate::agent::ports::{ArtifactStore, FileSource, ProfileOptions, PutFile, Sandbox};
-use crate::agent::run::{ErrorKind, InputFile, Run, RunError, RunStatus};
+use crate::agent::ports::{ArtifactStore, FileSource};
+use crate::agent::run::{ErrorKind, Run, RunError, RunStatus};
 use crate::agent::task::{LoopSettings, Task, TaskSelection};
 use crate::report;
-use crate::sandbox::Mount;
 
 /// A conclusion without an answer.
 pub(super) fn failed(kind: ErrorKind, message: &str, hint: &str) -> RunEvent {
@@ -86,20 +86,7 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     worker.store.save_run(&job.live.snapshot()).await.map_err(|error| RunError::from(&error))?;
 
     let files = files_of(job, parent.as_deref());
-    let mounts = large_files(&files, job.settings.sandbox.memory.0);
-    let sandbox = worker
-        .sandbox(&job.settings, mounts, &|progress| sink(RunEvent::Progress(progress)), &|notice| sink(RunEvent::Notice(notice)), cancel)
-        .await?;
-    sink(RunEvent::Sandbox(sandbox.info()));
-    let put = put_files(&sandbox, &files, job, sink).await?;
-    let names: Vec<String> = put.iter().map(|file| file.name.clone()).collect();
-    let options = ProfileOptions { max_rows: job.settings.files.max_rows, ..ProfileOptions::default() };
-    let profiles = if names.is_empty() {
-        Vec::new()
-    } else {
-        sandbox.profile(&names, &options, &|progress| sink(RunEvent::Progress(progress)), cancel).await.map_err(|error| RunError::from(&error))?
-    };
-    sink(RunEvent::Profiles(profiles.clone()));
+    let Prepared { sandbox, files: put, profiles } = prepare(worker, &job.settings, &files, sink, cancel).await?;
 
     let (history, remarks) = history_of(worker, job, parent.as_deref(), &sandbox, sink);
     let task = Task {
@@ -154,40 +141,6 @@ fn files_of(job: &RunJob, parent: Option<&Run>) -> Vec<RunFile> {
     files
 }
 
-/// Files that are too large to be copied: scratch is charged to the sandbox's memory, so an eighth of it is the bound.
-fn large_files(files: &[RunFile], memory: u64) -> Vec<Mount> {
-    files
-        .iter()
-        .filter_map(|file| match &file.source {
-            FileSource::Path(path) if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > memory / 8) => {
-                Some(Mount { host: path.clone(), name: file.name.clone() })
-            }
-            FileSource::Path(_) | FileSource::Bytes(_) => None,
-        })
-        .collect()
-}
-
-async fn put_files(
-    sandbox: &WorkspaceSandbox,
-    files: &[RunFile],
-    job: &RunJob,
-    sink: &(dyn Fn(RunEvent) + Send + Sync),
-) -> Result<Vec<PutFile>, Option<RunError>> {
-    let mut put = Vec::with_capacity(files.len());
-    for file in files {
-        let done = sandbox
-            .put_file(&file.name, &file.source, &|progress| sink(RunEvent::Progress(progress)), &job.live.cancel)
-            .await
-            .map_err(|error| RunError::from(&error))?;
-        if done.mounted {
-            sink(RunEvent::Notice(format!("{} is large: the sandbox reads it where it stands, read-only.", file.name)));
-        }
-        sink(RunEvent::Input(InputFile { name: done.name.clone(), source: file.origin.clone(), sha256: done.sha256.clone(), bytes: done.bytes }));
-        put.push(done);
-    }
-    Ok(put)
-}
-
 /// What a follow-up goes on from, and what its model must know: are the variables still there?
 fn history_of(
     worker: &Worker,
@@ -200,7 +153,9 @@ fn history_of(
     let mut remarks = Vec::new();
     if worker.kernels.get(&parent.run) != Some(&sandbox.kernel_number()) {
         sink(RunEvent::Notice("The variables of the earlier run are gone; its code can be run again.".to_owned()));
-        remarks.push("The kernel was replaced since the last question: no variable of it exists any more. Load what you need again.".to_owned());
+        remarks.push(
+            "The kernel was replaced since the last question: no variable of it exists any more. Load what you need again.".to_owned(),
+        );
     }
     (parent.messages.clone(), remarks)
 }

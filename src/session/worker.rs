@@ -12,18 +12,24 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::live::LiveRun;
-use super::request::{EventHandler, RunRequest};
+use super::prepare::prepare;
+use super::request::{EventHandler, RunFile, RunRequest};
 use super::workspace_sandbox::WorkspaceSandbox;
 use super::{Services, Shared, lock, run};
+use crate::agent::first_request;
 use crate::agent::ports::{KernelState, Progress, Sandbox, Sink};
 use crate::agent::run::{ErrorKind, RunError};
+use crate::agent::task::{LoopSettings, Task};
 use crate::config::{BackendChoice, Settings};
+use crate::profile::ProfileOutcome;
 use crate::sandbox::{Mount, StartRequest};
 use crate::store::RunStore;
 
 /// Something for the worker to do.
 pub(super) enum Job {
     Run(Box<RunJob>),
+    Profile(Box<ProfileJob>),
+    Preview(Box<PreviewJob>),
     Warm(Box<Settings>),
     Stop(oneshot::Sender<()>),
 }
@@ -34,6 +40,25 @@ pub(super) struct RunJob {
     pub request: RunRequest,
     pub settings: Settings,
     pub events: EventHandler,
+}
+
+/// Files to be profiled without a run.
+pub(super) struct ProfileJob {
+    pub files: Vec<RunFile>,
+    pub settings: Settings,
+    pub events: EventHandler,
+    pub cancel: CancellationToken,
+    pub reply: oneshot::Sender<Result<Vec<ProfileOutcome>, RunError>>,
+}
+
+/// A question whose first request is wanted.
+pub(super) struct PreviewJob {
+    pub question: String,
+    pub files: Vec<RunFile>,
+    pub settings: Settings,
+    pub events: EventHandler,
+    pub cancel: CancellationToken,
+    pub reply: oneshot::Sender<Result<Option<Vec<u8>>, RunError>>,
 }
 
 /// Owner of the sandbox.
@@ -82,6 +107,15 @@ impl Worker {
                     // Whoever asked may have gone away.
                     let _ = done.send(());
                 }
+                Some(Job::Profile(job)) => {
+                    let prepared = prepare(&mut self, &job.settings, &job.files, &|event| (job.events)(&event), &job.cancel).await;
+                    // Whoever asked may have gone away.
+                    let _ = job.reply.send(prepared.map(|prepared| prepared.profiles));
+                }
+                Some(Job::Preview(job)) => {
+                    let preview = self.preview(&job).await;
+                    let _ = job.reply.send(preview);
+                }
                 Some(Job::Warm(settings)) => {
                     let warmed = self.sandbox(&settings, Vec::new(), &|_| {}, &|_| {}, &closed).await;
                     if let Err(error) = warmed {
@@ -100,10 +134,19 @@ impl Worker {
         self.stop("the session was closed").await;
     }
 
+    async fn preview(&mut self, job: &PreviewJob) -> Result<Option<Vec<u8>>, RunError> {
+        let model = self.services.model(&job.settings).map_err(|error| RunError::from(&error))?;
+        let prepared = prepare(self, &job.settings, &job.files, &|event| (job.events)(&event), &job.cancel).await?;
+        let task = Task { question: job.question.clone(), files: prepared.files, profiles: prepared.profiles, ..Task::default() };
+        let request = first_request(&LoopSettings::from(&job.settings), &model.info(), &prepared.sandbox.info(), &task);
+        model.preview(&request).await.map_err(|error| RunError::from(&error))
+    }
+
     /// A run whose panic becomes a failed run: the queue goes on.
     async fn contained(&mut self, job: &RunJob) {
         if AssertUnwindSafe(run::perform(self, job)).catch_unwind().await.is_err() {
-            let event = run::failed(ErrorKind::Run, "a fault in codeinterp ended the run", "Please report it with the log; then ask again.");
+            let event =
+                run::failed(ErrorKind::Run, "a fault in codeinterp ended the run", "Please report it with the log; then ask again.");
             job.live.apply(&event);
             (job.events)(&event);
         }
@@ -163,7 +206,8 @@ impl Worker {
                 let mut local = settings.clone();
                 local.sandbox.backend = BackendChoice::Process;
                 let (backend, _) = self.services.backend(&local).await.map_err(|_| RunError::from(&error))?;
-                let sandbox = WorkspaceSandbox::start(backend, request.clone(), progress, cancel).await.map_err(|_| RunError::from(&error))?;
+                let sandbox =
+                    WorkspaceSandbox::start(backend, request.clone(), progress, cancel).await.map_err(|_| RunError::from(&error))?;
                 notice(format!("Sandbox: confined local process, because Docker failed: {error}"));
                 Ok(Arc::new(sandbox))
             }

@@ -8,6 +8,7 @@ import gc
 import importlib
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -50,7 +51,19 @@ def start(base, data, workdir, folder):
         os._exit(1)
 
 
+def _take_font_cache():
+    """Copies matplotlib's list of fonts, made with the image, to where matplotlib looks: scanning fonts takes seconds."""
+    source, target = os.environ.get("CODEINTERP_FONT_CACHE"), os.environ.get("MPLCONFIGDIR")
+    if source and target and not os.path.exists(target):
+        try:
+            shutil.copytree(source, target)
+        except OSError:
+            # matplotlib scans by itself then.
+            pass
+
+
 def _import_stack():
+    _take_font_cache()
     missing = []
     for name in STACK:
         try:

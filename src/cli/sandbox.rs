@@ -1,0 +1,155 @@
+//! `codeinterp sandbox`: the image, environments and containers that it owns.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::console::Console;
+use super::{Format, SandboxArgs, cancelled_by_signals, fail, print_json, settings};
+use crate::agent::events::RunEvent;
+use crate::agent::ports::SandboxError;
+use crate::agent::run::RunError;
+use crate::app::App;
+use crate::config::Overrides;
+use crate::sandbox::docker::engine::Engine;
+use crate::sandbox::docker::owned::{self, OwnedContainer, OwnedImage};
+use crate::session::Services;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SandboxCommand {
+    /// Make a backend ready ahead of time: build its image, provision its environment
+    Build {
+        #[command(flatten)]
+        sandbox: SandboxArgs,
+    },
+    /// Containers, images and environments of codeinterp
+    List {
+        /// How to print
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Remove what no living process uses: stale containers, images and environments
+    Prune,
+}
+
+pub(super) async fn run(command: SandboxCommand) -> ExitCode {
+    match command {
+        SandboxCommand::Build { sandbox } => build(&sandbox).await,
+        SandboxCommand::List { format } => list(format).await,
+        SandboxCommand::Prune => prune().await,
+    }
+}
+
+async fn build(args: &SandboxArgs) -> ExitCode {
+    let cancel = cancelled_by_signals();
+    let mut overrides = Overrides::default();
+    args.apply(&mut overrides);
+    let settings = match settings(&overrides) {
+        Ok(settings) => settings,
+        Err(error) => return fail(&error),
+    };
+    let (backend, why) = match App::new().backend(&settings).await {
+        Ok(chosen) => chosen,
+        Err(error) => return fail(&RunError::from(&error)),
+    };
+    eprintln!("{why}");
+    let console = Arc::new(Console::new());
+    let progress = |progress| console.event(&RunEvent::Progress(progress));
+    match backend.provision(&settings.sandbox, &progress, &cancel).await {
+        Ok(()) => {
+            println!("The {} sandbox is ready.", backend.name());
+            ExitCode::SUCCESS
+        }
+        Err(SandboxError::Cancelled) => ExitCode::from(130),
+        Err(error) => fail(&RunError::from(&error)),
+    }
+}
+
+/// Everything that codeinterp owns on this machine.
+#[derive(Debug, Default, Serialize)]
+struct Owned {
+    containers: Vec<OwnedContainer>,
+    images: Vec<OwnedImage>,
+}
+
+async fn owned() -> (Owned, Option<Engine>) {
+    let mut found = Owned::default();
+    let Ok(engine) = Engine::connect().await else { return (found, None) };
+    found.containers = owned::containers(&engine).await.unwrap_or_default();
+    found.images = owned::images(&engine).await.unwrap_or_default();
+    (found, Some(engine))
+}
+
+async fn list(format: Format) -> ExitCode {
+    let (found, engine) = owned().await;
+    if format == Format::Json {
+        print_json(&found);
+        return ExitCode::SUCCESS;
+    }
+    if engine.is_none() {
+        println!("No Docker engine answers; only local environments are listed.");
+    }
+    for container in &found.containers {
+        let owner = match container.owner_alive {
+            Some(true) => "in use",
+            Some(false) => "stale",
+            None => "unknown owner",
+        };
+        println!(
+            "container    {}  {}  {}  {}  {owner} ({})",
+            container.name,
+            container.state,
+            age(container.created),
+            container.folder,
+            container.owner
+        );
+    }
+    for image in &found.images {
+        println!("image        {}  {}  {}", image.tags.join(" "), size(image.bytes.unsigned_abs()), age(image.created));
+    }
+    if found.containers.is_empty() && found.images.is_empty() {
+        println!("Nothing yet. `codeinterp sandbox build` makes a sandbox ready ahead of time.");
+    }
+    ExitCode::SUCCESS
+}
+
+async fn prune() -> ExitCode {
+    let (found, engine) = owned().await;
+    let mut code = ExitCode::SUCCESS;
+    if let Some(engine) = &engine {
+        for container in found.containers.iter().filter(|container| container.owner_alive == Some(false)) {
+            code = say(&container.name, owned::remove_container(engine, &container.id).await, code);
+        }
+        let used = found.containers.iter().any(|container| container.owner_alive != Some(false));
+        for image in found.images.iter().filter(|_| !used) {
+            code = say(&image.tags.join(" "), owned::remove_image(engine, &image.id).await, code);
+        }
+    }
+    code
+}
+
+fn say(what: &str, removed: Result<(), SandboxError>, code: ExitCode) -> ExitCode {
+    match removed {
+        Ok(()) => {
+            println!("removed {what}");
+            code
+        }
+        Err(error) => fail(&RunError::from(&error)),
+    }
+}
+
+fn age(created: i64) -> String {
+    let seconds = jiff::Timestamp::now().as_second().saturating_sub(created).max(0);
+    match seconds {
+        0..120 => format!("{seconds} s old"),
+        120..7200 => format!("{} min old", seconds / 60),
+        7200..172_800 => format!("{} h old", seconds / 3600),
+        _ => format!("{} days old", seconds / 86_400),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    format!("{} MB", bytes / 1_000_000)
+}

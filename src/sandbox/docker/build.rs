@@ -1,0 +1,158 @@
+//! Building the image, with progress. One build at a time on a machine.
+
+use std::collections::HashMap;
+use std::fs::File;
+
+use bollard::query_parameters::BuildImageOptionsBuilder;
+use futures::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::engine::{Engine, refused};
+use super::owned::LABEL;
+use crate::agent::ports::{Progress, SandboxError, Sink};
+use crate::config::{SandboxSettings, cache_dir};
+
+/// Lines of the build's output that an error shows.
+const SHOWN_LINES: usize = 12;
+
+/// The tag of the image that the settings ask for, built where it is missing.
+pub(super) async fn ensure(
+    engine: &Engine,
+    settings: &SandboxSettings,
+    progress: Sink<'_, Progress>,
+    cancel: &CancellationToken,
+) -> Result<String, SandboxError> {
+    let context = Context::new(settings);
+    if exists(engine, &context.tag).await? {
+        return Ok(context.tag);
+    }
+    let _one_build = tokio::select! {
+        lock = build_lock() => lock?,
+        () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+    };
+    // Another process may have built it meanwhile.
+    if !exists(engine, &context.tag).await? {
+        tokio::select! {
+            built = build(engine, &context, progress) => built?,
+            // Dropping the request makes the engine stop the build.
+            () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+        }
+    }
+    Ok(context.tag)
+}
+
+async fn exists(engine: &Engine, tag: &str) -> Result<bool, SandboxError> {
+    match engine.api.inspect_image(tag).await {
+        Ok(_) => Ok(true),
+        Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(false),
+        Err(error) => Err(refused("look for the sandbox image", &error)),
+    }
+}
+
+async fn build(engine: &Engine, context: &Context, progress: Sink<'_, Progress>) -> Result<(), SandboxError> {
+    let say = |what: String, fraction: Option<f64>| progress(Progress { what, fraction });
+    if context.downloads {
+        say(
+            format!(
+                "Building the sandbox image once: about 300 MB of Python packages go into the store of {} (from {})",
+                engine.description, context.base
+            ),
+            None,
+        );
+    } else {
+        say(format!("Adding the supervisor to the image {}", context.base), None);
+    }
+    let archive = context.archive().map_err(|error| SandboxError::Unavailable {
+        message: format!("the image's build context could not be made: {error}"),
+        hint: "Free some memory and try again.".to_owned(),
+    })?;
+    let labels = HashMap::from([(LABEL.to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
+    let options = BuildImageOptionsBuilder::default()
+        .dockerfile("Dockerfile")
+        .t(&context.tag)
+        .buildargs(&context.arguments)
+        .labels(&labels)
+        .rm(true)
+        .forcerm(true)
+        .build();
+    let mut stream = engine.api.build_image(options, None, Some(bollard::body_full(archive.into())));
+    let mut tail: Vec<String> = Vec::new();
+    while let Some(info) = stream.next().await {
+        let info = info.map_err(|error| failed(&error.to_string(), &tail))?;
+        if let Some(detail) = info.error_detail {
+            return Err(failed(&detail.message.unwrap_or_default(), &tail));
+        }
+        for line in info.stream.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(fraction) = step_fraction(line) {
+                say("Building the sandbox image".to_owned(), Some(fraction));
+            } else {
+                say(format!("Building the sandbox image: {}", crate::report::escape::head(line, 100)), None);
+            }
+            tail.push(line.to_owned());
+            if tail.len() > SHOWN_LINES {
+                tail.remove(0);
+            }
+        }
+        if let Some(status) = info.status {
+            say(format!("Building the sandbox image: {status}"), None);
+        }
+    }
+    Ok(())
+}
+
+/// `Step 3/9 : RUN …` as a fraction.
+fn step_fraction(line: &str) -> Option<f64> {
+    let (done, all) = line.strip_prefix("Step ")?.split(' ').next()?.split_once('/')?;
+    let (done, all): (u32, u32) = (done.parse().ok()?, all.parse().ok()?);
+    (all > 0).then(|| f64::from(done.saturating_sub(1)) / f64::from(all))
+}
+
+fn failed(message: &str, tail: &[String]) -> SandboxError {
+    let own = tail.iter().rev().find_map(|line| line.strip_prefix("codeinterp: "));
+    let hint = if own.is_some() {
+        "Mend the image that `sandbox.image` names, or unset it."
+    } else if message.contains("pull access denied")
+        || message.contains("no such host")
+        || message.contains("manifest unknown")
+        || message.contains("lookup ")
+    {
+        "The base image can't be pulled here: name one that the engine has in CODEINTERP_SANDBOX_BASE, or use `--sandbox process`."
+    } else {
+        "Check that the engine's builds reach your package index (PIP_INDEX_URL, proxies, SSL_CERT_FILE), or use `--sandbox process`."
+    };
+    let reason = own.map_or_else(|| message.trim().to_owned(), str::to_owned);
+    let shown = if own.is_some() || tail.is_empty() { String::new() } else { format!("\n{}", tail.join("\n")) };
+    SandboxError::Unavailable { message: format!("the sandbox image could not be built: {reason}{shown}"), hint: hint.to_owned() }
+}
+
+/// A lock that a dying process gives up.
+async fn build_lock() -> Result<File, SandboxError> {
+    let path = cache_dir().join("image-build.lock");
+    let locked = tokio::task::spawn_blocking(move || {
+        std::fs::create_dir_all(cache_dir())?;
+        let file = File::create(path)?;
+        file.lock()?;
+        Ok::<_, std::io::Error>(file)
+    })
+    .await;
+    match locked {
+        Ok(Ok(file)) => Ok(file),
+        Ok(Err(error)) => Err(SandboxError::Unavailable {
+            message: format!("the cache folder {} can't be written: {error}", cache_dir().display()),
+            hint: "Make it writable, or set XDG_CACHE_HOME to a folder that is.".to_owned(),
+        }),
+        Err(_) => Err(SandboxError::Cancelled),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_a_build_become_a_fraction() {
+        assert_eq!(step_fraction("Step 3/9 : RUN x"), Some(2.0 / 9.0));
+        assert_eq!(step_fraction("Collecting numpy"), None);
+    }
+}

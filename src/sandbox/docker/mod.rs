@@ -1,0 +1,99 @@
+//! The Docker backend: one hardened container a workspace folder, over Docker's or Podman's API.
+//!
+//! - [`engine`]: finding and connecting to an engine.
+//! - [`context`]: what the image is built from, and its tag by content.
+//! - [`build`]: building it, with progress.
+//! - [`spec`]: how a container is made: every bound and every denial.
+//! - [`container`]: a running container as an enclosure.
+//! - [`owned`]: containers and images of ours: listing, reaping, pruning.
+
+mod build;
+mod container;
+mod context;
+pub mod engine;
+pub mod owned;
+mod spec;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use self::engine::Engine;
+use super::backend::{Backend, StartRequest};
+use super::linked::open_sandbox;
+use crate::agent::ports::{Progress, Sandbox, SandboxError, Sink};
+use crate::agent::run::SandboxInfo;
+use crate::config::SandboxSettings;
+
+/// Working directory inside.
+pub(crate) const WORKDIR: &str = "/workspace";
+
+/// Sandboxes in containers.
+#[derive(Default)]
+pub struct DockerBackend {
+    /// The engine that answered; asked for again after it failed.
+    engine: tokio::sync::Mutex<Option<Arc<Engine>>>,
+}
+
+impl DockerBackend {
+    /// Connects to nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The engine. Connected to once, and again when it no longer answers.
+    pub async fn engine(&self) -> Result<Arc<Engine>, SandboxError> {
+        let mut slot = self.engine.lock().await;
+        if let Some(engine) = &*slot
+            && engine.answers().await
+        {
+            return Ok(Arc::clone(engine));
+        }
+        *slot = None;
+        let engine = Arc::new(Engine::connect().await?);
+        // What a killed process left behind is removed before anything new is started.
+        owned::reap(&engine).await;
+        *slot = Some(Arc::clone(&engine));
+        Ok(engine)
+    }
+}
+
+#[async_trait]
+impl Backend for DockerBackend {
+    fn name(&self) -> &'static str {
+        "docker"
+    }
+
+    async fn check(&self, _settings: &SandboxSettings) -> Result<(), SandboxError> {
+        self.engine().await.map(|_| ())
+    }
+
+    async fn provision(
+        &self,
+        settings: &SandboxSettings,
+        progress: Sink<'_, Progress>,
+        cancel: &CancellationToken,
+    ) -> Result<(), SandboxError> {
+        let engine = self.engine().await?;
+        build::ensure(&engine, settings, progress, cancel).await.map(|_| ())
+    }
+
+    async fn start(
+        &self,
+        request: &StartRequest,
+        progress: Sink<'_, Progress>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let engine = self.engine().await?;
+        let image = build::ensure(&engine, &request.settings, progress, cancel).await?;
+        let spec = spec::create_body(&engine, &image, request)?;
+        let started = tokio::select! {
+            started = container::start(&engine, &request.workspace, spec) => started?,
+            () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+        };
+        let info =
+            SandboxInfo { backend: "docker".to_owned(), image, workdir: WORKDIR.to_owned(), memory_bytes: request.settings.memory.0 };
+        open_sandbox(started.output, started.input, info, started.enclosure).await
+    }
+}
