@@ -1,7 +1,6 @@
 """The socket pair between the supervisor and one of its children: JSON frames, with descriptors beside them."""
 
 import array
-import os
 import socket
 import threading
 
@@ -43,7 +42,7 @@ class Channel:
     def receive(self):
         """The next message, or None when the supervisor is gone."""
         while not self._messages:
-            data, ancillary, _flags, _address = self._sock.recvmsg(1 << 16, socket.CMSG_SPACE(_MAX_FDS * 4))
+            data, ancillary, _flags, _address = self._sock.recvmsg(1 << 16, socket.CMSG_SPACE(_MAX_FDS * 4), socket.MSG_CMSG_CLOEXEC)
             if not data:
                 return None
             self._fds += _descriptors(ancillary)
@@ -64,8 +63,6 @@ def _descriptors(ancillary):
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             found.frombytes(data[: len(data) - len(data) % found.itemsize])
-    for fd in found:
-        os.set_inheritable(fd, False)
     return list(found)
 
 

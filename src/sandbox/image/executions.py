@@ -36,6 +36,7 @@ class Executions:
         self._asked = {}
         self._lingering = collections.deque()
         self._why = "start"
+        self._oom = processes.OomCounter()
         self.snapshot = snapshot.Snapshot(supervisor.workdir)
         self.requests = {
             "execute_request": self._execute,
@@ -51,7 +52,8 @@ class Executions:
 
     def start(self):
         """Forks the zygotes; a kernel follows when one is ready."""
-        base, data = children.start_zygotes(self._supervisor.private_fds, self._supervisor.workdir, self._folder)
+        private = [*self._supervisor.private_fds, *filter(None, [self._oom.fileno()])]
+        base, data = children.start_zygotes(private, self._supervisor.workdir, self._folder)
         self._zygotes = [base, data]
         for zygote in self._zygotes:
             self._supervisor.loop.watch(zygote.fd, lambda zygote=zygote: self._read_zygote(zygote))
@@ -223,7 +225,7 @@ class Executions:
             return {**cause, "kind": kernel.cause}
         running = self._running
         if cause.get("signal") == signal.SIGKILL and running is not None and running.oom_kills is not None:
-            now = processes.oom_kills()
+            now = self._oom.read()
             if now is not None and now > running.oom_kills:
                 return {**cause, "kind": "oom"}
         return cause
@@ -269,7 +271,7 @@ class Executions:
         except OSError as error:
             self._supervisor.refuse(request, f"no pipes could be made for it: {error.strerror}", "KernelDied")
             return
-        running.oom_kills = processes.oom_kills()
+        running.oom_kills = self._oom.read()
         content = request["content"]
         order = {"type": "execute", "id": running.id, "code": content["code"], "silent": content.get("silent") is True}
         sent = self._kernel.send(order, [stream.write_fd for stream in running.streams])
@@ -323,7 +325,7 @@ class Executions:
         reply["interrupted"] = running.interrupted
         reply["dropped_displays"] = running.dropped
         if running.oom_kills is not None:
-            reply["oom_kills"] = (processes.oom_kills() or 0) - running.oom_kills
+            reply["oom_kills"] = (self._oom.read() or 0) - running.oom_kills
         reply["elapsed_ms"] = (time.monotonic() - running.started) * 1000
         self._supervisor.reply(running.parent, "execute_reply", reply)
         self._lingering.append(running)

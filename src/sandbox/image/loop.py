@@ -1,6 +1,7 @@
 """The supervisor's event loop: what is readable, what can be written to the host, what is due."""
 
 import collections
+import itertools
 import os
 import selectors
 import time
@@ -10,6 +11,8 @@ import frames
 # Above this much unsent output, nothing more is taken from user code until the host has caught up.
 HIGH = 8 << 20
 LOW = 2 << 20
+# Frames of one system call.
+MAX_PIECES = 64
 
 
 class Loop:
@@ -18,13 +21,15 @@ class Loop:
     def __init__(self):
         self._selector = selectors.PollSelector()
         self._restable = {}
-        self._resting = False
+        self.resting = False
+        # Called at the end of every turn: what a turn sends goes out together.
+        self.after = None
 
     def watch(self, fd, callback, restable=False):
         """Calls back when `fd` is readable or at its end."""
         if restable:
             self._restable[fd] = callback
-            if self._resting:
+            if self.resting:
                 return
         self._selector.register(fd, selectors.EVENT_READ, callback)
 
@@ -44,9 +49,9 @@ class Loop:
 
     def rest(self, resting):
         """Stops or resumes reading what user code sends."""
-        if resting == self._resting:
+        if resting == self.resting:
             return
-        self._resting = resting
+        self.resting = resting
         for fd, callback in self._restable.items():
             if resting:
                 self._selector.unregister(fd)
@@ -60,6 +65,7 @@ class Loop:
             # An earlier callback of this turn may have closed it.
             if self._selector.get_map().get(key.fd) is key:
                 key.data()
+        self.after()
 
 
 class Output:
@@ -72,6 +78,7 @@ class Output:
         self._size = 0
         self._sources = collections.deque()
         self._waiting = False
+        loop.after = self._after_turn
         os.set_blocking(fd, False)
 
     def send(self, message):
@@ -82,13 +89,15 @@ class Output:
             data = frames.encode_json({**message, "content": note})
         self._queue.append(data)
         self._size += len(data)
-        if not self._waiting:
-            self._write()
+        if self._size > LOW:
+            self._after_turn()
 
     def stream(self, source):
         """Sends what `source()` yields piece by piece, each a frame, until it gives None."""
         self._sources.append(source)
-        if not self._waiting:
+
+    def _after_turn(self):
+        if not self._waiting and (self._queue or self._sources):
             self._write()
 
     def _write(self):
@@ -104,11 +113,11 @@ class Output:
             if not self._queue:
                 self._wait(False)
                 break
-            data = self._queue.popleft()
             try:
-                written = os.write(self._fd, data)
+                written = os.writev(self._fd, list(itertools.islice(self._queue, MAX_PIECES)))
             except BlockingIOError:
-                written = 0
+                self._wait(True)
+                break
             except OSError:
                 # The host is gone: the end of its input will end this process.
                 self._queue.clear()
@@ -117,11 +126,13 @@ class Output:
                 self._wait(False)
                 break
             self._size -= written
-            if written < len(data):
-                self._queue.appendleft(memoryview(data)[written:])
-                self._wait(True)
-                break
-        self._loop.rest(self._size > (LOW if self._loop._resting else HIGH))
+            while written:
+                piece = self._queue.popleft()
+                if written < len(piece):
+                    self._queue.appendleft(memoryview(piece)[written:])
+                    break
+                written -= len(piece)
+        self._loop.rest(self._size > (LOW if self._loop.resting else HIGH))
 
     def _wait(self, waiting):
         if waiting != self._waiting:

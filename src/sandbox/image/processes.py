@@ -105,18 +105,34 @@ def kill_orphans(keep):
     return reaped
 
 
-def oom_kills():
-    """How many processes of this cgroup the kernel has killed for memory, or None where it does not say."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+class OomCounter:
+    """How many processes of this cgroup the kernel has killed for memory, as far as it can be read here."""
+
+    def __init__(self):
+        self._fd = None
+        for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+            try:
+                self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                break
+            except OSError:
+                continue
+
+    def read(self):
+        """The count, or None where the system does not say."""
+        if self._fd is None:
+            return None
         try:
-            with open(path) as file:
-                for line in file:
-                    name, _, value = line.partition(" ")
-                    if name == "oom_kill":
-                        return int(value)
+            for line in os.pread(self._fd, 4096, 0).splitlines():
+                name, _, value = line.partition(b" ")
+                if name == b"oom_kill":
+                    return int(value)
         except (OSError, ValueError):
-            continue
-    return None
+            pass
+        return None
+
+    def fileno(self):
+        """The open counter, or None."""
+        return self._fd
 
 
 def describe_end(status):

@@ -4,9 +4,11 @@ Made once in the zygote, before any kernel is forked; `Shell.attach` then gives 
 """
 
 import base64
+import contextlib
 import os
 import subprocess
 import sys
+import warnings
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -122,6 +124,10 @@ class Shell(InteractiveShell):
         png = self.display_formatter.formatters["image/png"]
         png.for_type_by_name("matplotlib.figure", "Figure", _figure_png)
 
+    def _tee(self, channel):
+        # IPython 9 keeps everything that was ever printed in its history.
+        return contextlib.nullcontext()
+
     def init_virtualenv(self):
         """The sandbox's Python is the one that runs."""
 
@@ -179,6 +185,8 @@ def make():
     config.HistoryManager.hist_file = ":memory:"
     config.InteractiveShell.colors = "nocolor" if _major() >= 9 else "NoColor"
     config.InteractiveShell.xmode = "Context"
+    # Old results are let go early: each holds memory of the sandbox.
+    config.InteractiveShell.cache_size = 100
     config.InteractiveShell.banner1 = ""
     config.IPCompleter.use_jedi = False
     shell = Shell.instance(config=config)
@@ -195,6 +203,9 @@ def make():
     os.system = lambda command: _wait_status(run_shell(command))
     os.environ.setdefault("PAGER", "cat")
     shell.display_page = False
+    # IPython's advice on leaving a terminal.
+    warnings.filterwarnings("ignore", message="To exit: use", category=UserWarning)
+    warnings.filterwarnings("ignore", message="Output cache limit", category=UserWarning)
     shell.attach(lambda *_: None)
     return shell
 

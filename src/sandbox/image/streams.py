@@ -21,7 +21,9 @@ from processes import flush_c_stdio
 
 # Text waits at most this long, so that a running cell is seen live without one system call per print.
 FLUSH_SECONDS = 0.02
-FLUSH_CHARS = 1 << 16
+# Together they bound what is buffered.
+FLUSH_TEXTS = 1024
+LARGE_TEXT = 8192
 # Ended executions whose pipes stay open here.
 RECENT = 4
 MAX_LINGERING = 32
@@ -54,19 +56,17 @@ class Pipe:
 
     def __init__(self, fd):
         self.fd = fd
-        self.size = 0
+        # Texts are added and taken by single operations of the list, which need no lock.
+        self.texts = []
         self.waiting = False
-        self._texts = collections.deque()
         # Re-entrant: a signal handler may print while its own thread is flushing.
         self.lock = threading.RLock()
 
-    def write(self, text):
-        """Adds text, which is written out now or by the flusher."""
-        self._texts.append(text)
-        self.size += len(text)
-        if self.size >= FLUSH_CHARS or not _flusher.alive:
+    def written(self):
+        """Called after a write that was large, or the first since a flush: has it written out, now or soon."""
+        if self.waiting or not _flusher.alive:
             self.flush()
-        elif not self.waiting:
+        else:
             self.waiting = True
             _flusher.add(self)
 
@@ -74,12 +74,11 @@ class Pipe:
         """Writes out everything that is buffered; blocks while the pipe is full."""
         with self.lock:
             self.waiting = False
-            self.size = 0
-            texts = []
-            while self._texts:
-                texts.append(self._texts.popleft())
-            if texts:
-                self._write("".join(texts).encode("utf-8", "backslashreplace"))
+            count = len(self.texts)
+            if count:
+                text = "".join(self.texts[:count])
+                del self.texts[:count]
+                self._write(text.encode("utf-8", "backslashreplace"))
 
     def write_bytes(self, data):
         """Writes bytes in order with the text."""
@@ -150,6 +149,8 @@ class Stream(io.TextIOBase):
         self._fd = fd
         self._index = fd - 1
         self.buffer = _Bytes(self)
+        # A closure costs half of a method, and a million prints call it two million times.
+        self.write = _writer(fd - 1)
 
     name = property(lambda self: "<stdout>" if self._fd == 1 else "<stderr>")
     encoding = "utf-8"
@@ -158,14 +159,6 @@ class Stream(io.TextIOBase):
     line_buffering = False
     write_through = False
     mode = "w"
-
-    def write(self, text):
-        if not isinstance(text, str):
-            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        execution = _execution.get() or current()
-        if execution is not None:
-            execution.pipes[self._index].write(text)
-        return len(text)
 
     def flush(self):
         execution = current()
@@ -189,6 +182,24 @@ class Stream(io.TextIOBase):
 
     def close(self):
         """A cell that closes its stdout must not silence the next one."""
+
+
+def _writer(index):
+    get = _execution.get
+
+    def write(text):
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        execution = get() or current()
+        if execution is not None:
+            pipe = execution.pipes[index]
+            texts = pipe.texts
+            texts.append(text)
+            if not pipe.waiting or len(texts) > FLUSH_TEXTS or len(text) > LARGE_TEXT:
+                pipe.written()
+        return len(text)
+
+    return write
 
 
 class _Bytes(io.RawIOBase):
