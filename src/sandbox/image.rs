@@ -69,3 +69,31 @@ pub fn write_modules(folder: &Path) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn python_files(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                python_files(&entry.path(), &format!("{name}/"), found);
+            } else if Path::new(&name).extension().is_some_and(|extension| extension == "py") {
+                found.insert(name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_module_of_the_image_folder_is_embedded() {
+        let mut found = BTreeSet::new();
+        python_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sandbox/image"), "", &mut found);
+        let embedded: BTreeSet<String> = MODULES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(embedded, found, "MODULES in src/sandbox/image.rs must name every Python file below src/sandbox/image");
+    }
+}

@@ -4,7 +4,11 @@ Loaded as matplotlib's backend `module://codeinterp_inline`. A figure is display
 or its cell ends, once, and then closed.
 """
 
+import dataclasses
+import glob
+import importlib.util
 import io
+import os
 
 from matplotlib import font_manager, rcParams
 from matplotlib._pylab_helpers import Gcf
@@ -16,7 +20,10 @@ MAX_PIXELS = 40_000_000
 MAX_AXES = 24
 MAX_SERIES = 24
 MAX_TEXT = 200
+# A wheel that carries WenQuanYi Micro Hei, for machines where no such font is installed.
+_FONT_PACKAGE = "paperang_p2_fonts_cjk"
 _CJK = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei")
+_USUAL = ("SimHei", "SimSun", "Microsoft YaHei", "PingFang SC", "Heiti TC", "STHeiti", "Arial Unicode MS", "Source Han Sans CN")
 
 
 class FigureManager(FigureManagerBase):
@@ -48,15 +55,41 @@ def show_all():
 
 def set_up():
     """Puts a font with Chinese, Japanese and Korean letters behind the default one, where one is installed."""
-    installed = {font.name for font in font_manager.fontManager.ttflist}
-    found = [name for name in _CJK if name in installed]
-    families = [name for name in rcParams["font.sans-serif"] if name not in found]
-    # Matplotlib falls back letter by letter, so Latin text keeps its font.
-    rcParams["font.sans-serif"] = [*families[:1], *found, *families[1:]]
+    found = _installed() or _from_package()
+    # Matplotlib falls back letter by letter along this list, but takes one font only of a generic family.
+    rcParams["font.family"] = [*rcParams["font.family"], *found[:1]]
     # The CJK fonts lack the proper minus sign.
     rcParams["axes.unicode_minus"] = not found
     rcParams["figure.dpi"] = 100
     rcParams["figure.max_open_warning"] = 0
+    if found:
+        _stand_in(found[0])
+
+
+def _stand_in(name):
+    """Lets the fonts that code for Chinese labels usually names be found: they are other systems' own."""
+    fonts = font_manager.fontManager.ttflist
+    known = {font.name for font in fonts}
+    entry = next(font for font in fonts if font.name == name)
+    for wanted in _USUAL:
+        if wanted not in known:
+            fonts.append(dataclasses.replace(entry, name=wanted))
+
+
+def _installed():
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return [name for name in _CJK if name in installed]
+
+
+def _from_package():
+    try:
+        spec = importlib.util.find_spec(_FONT_PACKAGE)
+        for folder in spec.submodule_search_locations if spec else ():
+            for path in sorted(glob.glob(os.path.join(folder, "fonts", "*.tt[cf]"))):
+                font_manager.fontManager.addfont(path)
+    except (OSError, RuntimeError, ValueError, ImportError):
+        return []
+    return _installed()
 
 
 def png(figure):

@@ -50,7 +50,9 @@ def _plotly_bundle(figure):
 def _altair():
     import altair
 
-    altair.renderers.enable("mimetype")
+    mime = f"application/vnd.vegalite.v{altair.SCHEMA_VERSION.lstrip('v').split('.')[0]}+json"
+    altair.renderers.register("codeinterp", lambda spec, **_options: {mime: spec, "text/plain": "Vega-Lite chart"})
+    altair.renderers.enable("codeinterp")
 
 
 _AFTER = {"matplotlib.pyplot": _matplotlib, "plotly.graph_objs": _plotly, "altair": _altair}

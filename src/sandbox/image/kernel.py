@@ -111,7 +111,9 @@ class Kernel:
             self._running = False
         except BaseException as late:  # An interrupt that comes after the cell's own code.
             self._running = False
-            error = error or late
+            # IPython may stumble over the error that it wanted to show.
+            shown = shell.failure[0] if shell.failure and not isinstance(late, KeyboardInterrupt) else None
+            error = error or shown or late
         finally:
             self._running = False
             signal.signal(signal.SIGINT, self._on_interrupt)

@@ -148,12 +148,17 @@ class Shell(InteractiveShell):
     system_piped = system_raw = system
 
     def showtraceback(self, exc_tuple=None, filename=None, tb_offset=None, exception_only=False, **kwargs):
-        error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        if exc_tuple is not None:
+            # A formatter failed; the cell itself goes on.
+            kind, value, _trace = exc_tuple
+            sys.stderr.write(f"This could not be shown: {kind.__name__}: {str(value)[:2000]}\n")
+            return
+        error = sys.exc_info()[1]
         if isinstance(error, SystemExit):
             return
         if error is not None:
             self.failure = (error, [])
-        super().showtraceback(exc_tuple, filename, tb_offset, exception_only, **kwargs)
+        super().showtraceback(None, filename, tb_offset, exception_only, **kwargs)
 
     def _showtraceback(self, etype, evalue, stb):
         self.failure = (evalue, list(stb))

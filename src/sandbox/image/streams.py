@@ -59,26 +59,35 @@ class Pipe:
         # Texts are added and taken by single operations of the list, which need no lock.
         self.texts = []
         self.waiting = False
+        self._armed = False
+        self._flushed = 0.0
         # Re-entrant: a signal handler may print while its own thread is flushing.
         self.lock = threading.RLock()
 
-    def written(self):
-        """Called after a write that was large, or the first since a flush: has it written out, now or soon."""
-        if self.waiting or not _flusher.alive:
+    def written(self, text):
+        """Called after a write that was large, or that came when nothing waited: has it written out, now or soon.
+
+        A line that comes alone goes at once, so that a cell that dies right after it has said it.
+        """
+        now = time.monotonic()
+        if self.waiting or not _flusher.alive or (text.endswith("\n") and now - self._flushed > FLUSH_SECONDS):
             self.flush()
-        else:
-            self.waiting = True
+            return
+        self.waiting = now - self._flushed <= FLUSH_SECONDS
+        if not self._armed:
+            self._armed = True
             _flusher.add(self)
 
     def flush(self):
         """Writes out everything that is buffered; blocks while the pipe is full."""
         with self.lock:
-            self.waiting = False
+            self.waiting = self._armed = False
             count = len(self.texts)
             if count:
                 text = "".join(self.texts[:count])
                 del self.texts[:count]
                 self._write(text.encode("utf-8", "backslashreplace"))
+                self._flushed = time.monotonic()
 
     def write_bytes(self, data):
         """Writes bytes in order with the text."""
@@ -196,7 +205,7 @@ def _writer(index):
             texts = pipe.texts
             texts.append(text)
             if not pipe.waiting or len(texts) > FLUSH_TEXTS or len(text) > LARGE_TEXT:
-                pipe.written()
+                pipe.written(text)
         return len(text)
 
     return write

@@ -1,0 +1,105 @@
+//! Ends of the kernel, of the zygote and of the supervisor, and what comes after.
+
+use std::time::Duration;
+
+use codeinterp::agent::ports::{ExecuteOptions, KernelState, Sandbox, SandboxError};
+use codeinterp::sandbox::link::{LinkEvent, LinkState};
+use tokio_util::sync::CancellationToken;
+
+use crate::rig::{Rig, appears, lives};
+
+#[tokio::test]
+async fn a_dead_kernel_is_told_with_its_cause_and_another_serves_at_once() {
+    let rig = Rig::start().await;
+    let mut events = rig.link.events();
+    for (code, exit_code, words) in [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, "SIGSEGV"),
+        ("import os; os.kill(os.getpid(), 9)", 137, "SIGKILL"),
+        ("import os; os.abort()", 134, "SIGABRT"),
+        ("import os; os._exit(5)", 5, "code 5"),
+        ("import os; os._exit(0)", 1, "code 0"),
+        ("import os; os.closerange(3, 4096)", 137, "SIGKILL"),
+        ("import os; os.execv('/bin/true', ['true'])", 1, "code 0"),
+    ] {
+        rig.run("x = 1\nprint('alive', flush=True)").await;
+        let execution = rig.run(&format!("print('last words')\n{code}")).await;
+        let error = execution.error.unwrap();
+        assert_eq!((error.ename.as_str(), execution.exit_code), ("KernelDied", exit_code), "{code}: {}", error.evalue);
+        assert!(error.evalue.contains(words), "{code}: {}", error.evalue);
+        assert!(execution.variables_lost);
+        assert_eq!(rig.run("x").await.error.unwrap().ename, "NameError", "{code}");
+        rig.prints("import pandas\nprint(pandas.Series([1, 2]).sum())", "3\n").await;
+    }
+    let mut deaths = 0;
+    while let Ok(event) = events.try_recv() {
+        deaths += u32::from(matches!(event, LinkEvent::KernelDied { during: Some(_), .. }));
+    }
+    assert_eq!(deaths, 7);
+}
+
+#[tokio::test]
+async fn what_a_dying_cell_printed_and_wrote_is_kept() {
+    let rig = Rig::start().await;
+    let execution = rig.run("open('made.csv', 'w').write('x')\nprint('before', flush=True)\nimport os\nos.abort()").await;
+    assert_eq!(execution.stdout, "before\n");
+    assert_eq!(execution.files.len(), 1);
+}
+
+#[tokio::test]
+async fn background_children_die_with_their_kernel() {
+    let rig = Rig::start().await;
+    let code = "import subprocess
+subprocess.Popen(['sleep', '98761'])
+subprocess.Popen(['setsid', 'sleep', '98762'])
+subprocess.Popen('setsid sh -c \"setsid sleep 98763 & sleep 98764\" &', shell=True)
+import os, time
+while len([p for p in os.listdir('/proc') if p.isdigit() and b'9876' in open(f'/proc/{p}/cmdline', 'rb').read()]) < 4: time.sleep(0.01)";
+    assert_eq!(rig.run(code).await.exit_code, 0);
+    assert!(lives("98763"));
+    rig.sandbox.restart_kernel().await.unwrap();
+    for word in ["98761", "98762", "98763", "98764"] {
+        assert!(!lives(word), "{word}");
+    }
+}
+
+#[tokio::test]
+async fn closing_the_pipe_ends_everything() {
+    let rig = Rig::start().await;
+    let code = "import subprocess, os\nsubprocess.Popen(['setsid', 'sleep', '98771'])\nprint(os.getpid())\nopen('marker', 'w')\nwhile True: pass";
+    let marker = rig.workdir().join("marker");
+    let mut state = rig.link.state();
+    let Rig { sandbox, link, process, .. } = rig;
+    let sandbox = std::sync::Arc::new(sandbox);
+    let running = tokio::spawn({
+        let sandbox = std::sync::Arc::clone(&sandbox);
+        async move {
+            let options = ExecuteOptions { timeout: Duration::from_secs(120), ..ExecuteOptions::default() };
+            sandbox.execute(code, &options, &|_| {}, &CancellationToken::new()).await
+        }
+    });
+    appears(&marker).await;
+    running.abort();
+    let _ = running.await;
+    drop((sandbox, link));
+    // The supervisor closes its own end when it is through.
+    let closed = state.wait_for(|state| matches!(state, LinkState::Closed(_)));
+    tokio::time::timeout(Duration::from_secs(20), closed).await.unwrap().unwrap();
+    assert!(!lives("98771"));
+    drop(process);
+}
+
+#[tokio::test]
+async fn user_code_that_kills_the_zygote_or_the_supervisor_is_noticed() {
+    let rig = Rig::start().await;
+    rig.run("1").await;
+    let execution = rig.run("import os, signal; os.kill(os.getppid(), signal.SIGKILL)\nwhile True: pass").await;
+    assert_eq!(execution.error.unwrap().ename, "KernelDied");
+    rig.prints("print('again')", "again\n").await;
+    let options = ExecuteOptions::default();
+    let code = format!("import os, signal; os.kill({}, signal.SIGKILL)\nimport time; time.sleep(100)", rig.process.pid);
+    let gone = rig.sandbox.execute(&code, &options, &|_| {}, &CancellationToken::new()).await;
+    assert!(matches!(gone, Err(SandboxError::Gone(_))), "{gone:?}");
+    assert_eq!(rig.sandbox.kernel_state(), KernelState::Dead);
+    let next = rig.sandbox.execute("1", &options, &|_| {}, &CancellationToken::new()).await;
+    assert!(matches!(next, Err(SandboxError::Gone(_))), "{next:?}");
+}

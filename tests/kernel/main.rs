@@ -1,0 +1,13 @@
+//! The supervisor and its kernel, the real ones, as a plain subprocess of the Python that has the sandbox's packages.
+//!
+//! Nothing is confined here: this is about executions, outputs, files and deaths, which are the same on every backend.
+
+mod deaths;
+mod displays;
+mod executions;
+mod files;
+mod hostile;
+mod interrupts;
+mod outputs;
+mod profiles;
+mod rig;
