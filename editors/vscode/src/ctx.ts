@@ -37,8 +37,8 @@ export function normalUri(uri: string): string {
 }
 
 /** A row with its URIs in one spelling. */
-export function normalRow<T extends Pick<RunRow, 'uri' | 'document'>>(row: T): T {
-  return { ...row, uri: normalUri(row.uri) };
+export function normalRow<T extends Pick<RunRow, 'uri'>>(row: T): T {
+  return { ...row, uri: row.uri === undefined || row.uri === null ? null : normalUri(row.uri) };
 }
 
 /** Starts a run and shows its report, which fills as the run goes on. */

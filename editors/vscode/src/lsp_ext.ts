@@ -40,8 +40,8 @@ export interface RunRow {
   run: string;
   status: RunStatus;
   question: string;
-  /** The analyzed document. */
-  uri: string;
+  /** The document asked about; none where the run was not about one. */
+  uri?: string | null;
   /** The report. */
   document: string;
   artifacts: Artifact[];
@@ -59,7 +59,7 @@ export interface RunChanged {
   status: RunStatus;
   /** The step being executed, counted from 1; 0 before the first. */
   step?: number | null;
-  uri: string;
+  uri?: string | null;
   document: string;
 }
 

@@ -20,7 +20,7 @@ export class Reports {
     const same = tabs.find(({ run: other }) => other === run);
     const earlier = same ?? tabs.find(({ run: other }) => this.runs.get(other)?.uri === source);
     await vscode.commands.executeCommand('vscode.openWith', same?.uri ?? uri, PREVIEW, {
-      viewColumn: earlier?.tab.group.viewColumn ?? besideColumn(),
+      viewColumn: same?.tab.group.viewColumn ?? besideColumn(),
       preserveFocus: !takeFocus,
       preview: false,
     } satisfies vscode.TextDocumentShowOptions);
@@ -29,9 +29,9 @@ export class Reports {
     }
   }
 
-  /** Where charts open: with the reports, where there are any, else beside. */
+  /** Where charts open: with the reports. */
   outputColumn(): vscode.ViewColumn {
-    return reportTabs()[0]?.tab.group.viewColumn ?? besideColumn();
+    return besideColumn();
   }
 
   /** The run whose report is the active tab. */
@@ -40,14 +40,12 @@ export class Reports {
   }
 }
 
+/** Named by its number, a column would become the active one though the focus stays: beside is the only other way to say it. */
 function besideColumn(): vscode.ViewColumn {
-  const groups = vscode.window.tabGroups;
-  const active = groups.activeTabGroup;
-  // With no file open, or a report in front, there is nothing to stand beside.
-  if (active.tabs.length === 0 || runOf(active.activeTab) !== undefined) {
-    return vscode.ViewColumn.Active;
-  }
-  return vscode.ViewColumn.Beside;
+  const active = vscode.window.tabGroups.activeTabGroup;
+  // With no file open, or one of our documents in front, there is nothing to stand beside.
+  const ours = tabUri(active.activeTab)?.scheme === SCHEME;
+  return active.tabs.length === 0 || ours ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside;
 }
 
 function reportTabs(): { tab: vscode.Tab; run: string; uri: vscode.Uri }[] {

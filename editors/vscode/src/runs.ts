@@ -6,6 +6,8 @@ import { isFinal, type RunChanged, type RunRow, type RunStatus } from './lsp_ext
 /** A run and the step it is at. */
 export interface Run extends RunRow {
   step: number;
+  /** The document asked about; empty where there is none. */
+  uri: string;
 }
 
 /** What changed: one run, or the whole list (`undefined`). */
@@ -47,7 +49,7 @@ export class Runs {
     const old = new Map(this.byId);
     this.byId.clear();
     for (const row of rows) {
-      this.byId.set(row.run, { ...row, step: old.get(row.run)?.step ?? 0 });
+      this.byId.set(row.run, { ...row, uri: row.uri ?? '', step: old.get(row.run)?.step ?? 0 });
     }
     this.emit(undefined);
   }
@@ -55,7 +57,7 @@ export class Runs {
   /** Notes a run that this client has just started. */
   add(row: RunRow): void {
     if (!this.byId.has(row.run)) {
-      const run = { ...row, step: 0 };
+      const run = { ...row, uri: row.uri ?? '', step: 0 };
       this.byId.set(row.run, run);
       this.emit(run);
     }
@@ -69,7 +71,7 @@ export class Runs {
       question: before?.question ?? '',
       artifacts: before?.artifacts ?? [],
       status: change.status,
-      uri: change.uri,
+      uri: change.uri ?? before?.uri ?? '',
       document: change.document,
       step: change.step ?? before?.step ?? 0,
     };

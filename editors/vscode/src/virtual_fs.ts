@@ -28,6 +28,8 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Texts by the server's path. */
   private readonly texts = new Map<string, Text>();
+  /** How often each run's texts were said to have changed: tells an answer that was overtaken. */
+  private readonly generations = new Map<string, number>();
   /** URIs that an editor or preview has asked for, by the server's path. */
   private readonly seen = new Map<string, Set<string>>();
   private readonly dirty = new Set<string>();
@@ -46,6 +48,7 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Notes that a run's texts may have changed; editors that show them read again soon. */
   runChanged(run: string): void {
+    this.generations.set(run, this.generation(run) + 1);
     for (const path of this.texts.keys()) {
       if (path.startsWith(`/runs/${run}/`)) {
         this.pathChanged(path);
@@ -64,6 +67,7 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
   documentChanged(uri: vscode.Uri): void {
     const target = parsePath(uri.path);
     if (target !== undefined && target.kind !== 'artifact') {
+      this.generations.set(target.run, this.generation(target.run) + 1);
       this.pathChanged(serverPath(target));
     }
   }
@@ -158,10 +162,7 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
     const client = await this.server.ready().catch(() => {
       throw vscode.FileSystemError.Unavailable(vscode.l10n.t('The Code Interpreter server is not running.'));
     });
-    // Before the request, so that a change that comes in meanwhile marks it again.
-    if (known !== undefined) {
-      known.stale = false;
-    }
+    const asked = this.generation(target.run);
     let answer: { text: string };
     try {
       const document = vscode.Uri.from({ scheme: SCHEME, path }).toString();
@@ -171,13 +172,20 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
       throw vscode.FileSystemError.FileNotFound(error instanceof Error ? error.message : uri);
     }
     const bytes = Buffer.from(answer.text, 'utf8');
-    if (known !== undefined && Buffer.compare(bytes, known.bytes) === 0) {
-      return known;
-    }
+    const before = this.texts.get(path);
+    const same = before !== undefined && Buffer.compare(bytes, before.bytes) === 0;
     // Strictly later than before: VS Code reads again only when the time has moved on.
-    const text = { bytes, mtime: Math.max(Date.now(), (known?.mtime ?? 0) + 1), stale: known?.stale ?? false };
+    const text = { bytes, mtime: same ? before.mtime : Math.max(Date.now(), (before?.mtime ?? 0) + 1), stale: false };
     this.texts.set(path, text);
+    if (this.generation(target.run) !== asked) {
+      // It changed while the server wrote its answer: whoever got this text has to ask again.
+      this.pathChanged(path);
+    }
     return text;
+  }
+
+  private generation(run: string): number {
+    return this.generations.get(run) ?? 0;
   }
 
   private pathChanged(path: string): void {

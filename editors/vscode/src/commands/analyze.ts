@@ -32,13 +32,13 @@ export async function analyzeFile(ctx: Ctx, argument: unknown, selected: unknown
     await startRun(ctx, 'codeinterp.analyzeFile', argument, argument.uri, argument.question ?? '');
     return;
   }
-  const uris = await targets(argument, selected);
+  const uris = await targets(ctx, argument, selected);
   await start(ctx, uris, undefined);
 }
 
 /** Ask About File. */
 export async function askFile(ctx: Ctx, argument: unknown, selected: unknown): Promise<void> {
-  const uris = isObject<FileArgument>(argument, 'uri') ? [vscode.Uri.parse(argument.uri)] : await targets(argument, selected);
+  const uris = isObject<FileArgument>(argument, 'uri') ? [vscode.Uri.parse(argument.uri)] : await targets(ctx, argument, selected);
   const [first] = uris;
   if (first === undefined) {
     return;
@@ -109,19 +109,19 @@ async function start(ctx: Ctx, uris: vscode.Uri[], question: string | undefined)
   if (first === undefined) {
     return;
   }
-  await sayIfUnsynced(first);
-  const files = uris.map((uri) => uri.toString());
+  await sayIfUnsynced(ctx, first);
+  const files = uris.slice(1).map((uri) => uri.toString());
   await startRun(
     ctx,
     'codeinterp.analyzeFile',
-    { uri: first.toString(), ...(question === undefined ? {} : { question }), ...(files.length > 1 ? { files } : {}) },
+    { uri: first.toString(), ...(question === undefined ? {} : { question }), ...(files.length > 0 ? { files } : {}) },
     first.toString(),
     question ?? '',
   );
 }
 
-async function sayIfUnsynced(uri: vscode.Uri): Promise<void> {
-  if (uri.scheme !== 'file' || activeDocument()?.toString() !== uri.toString()) {
+async function sayIfUnsynced(ctx: Ctx, uri: vscode.Uri): Promise<void> {
+  if (uri.scheme !== 'file' || activeDocument(ctx.runs)?.toString() !== uri.toString()) {
     return;
   }
   const size = await stat(uri.fsPath).then(
@@ -135,13 +135,13 @@ async function sayIfUnsynced(uri: vscode.Uri): Promise<void> {
   }
 }
 
-async function targets(argument: unknown, selected: unknown): Promise<vscode.Uri[]> {
+async function targets(ctx: Ctx, argument: unknown, selected: unknown): Promise<vscode.Uri[]> {
   if (argument instanceof vscode.Uri) {
     const others = Array.isArray(selected) ? selected.filter((uri): uri is vscode.Uri => uri instanceof vscode.Uri) : [];
     // The file that was clicked comes first: the report is its.
     return [argument, ...others.filter((uri) => uri.toString() !== argument.toString())];
   }
-  const chosen = await chooseFile();
+  const chosen = await chooseFile(ctx.runs);
   return chosen === undefined ? [] : [chosen];
 }
 

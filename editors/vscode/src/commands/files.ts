@@ -3,7 +3,8 @@
  */
 import * as vscode from 'vscode';
 import { SCHEME } from '../lsp_ext';
-import { baseName } from '../uris';
+import type { Runs } from '../runs';
+import { baseName, parsePath } from '../uris';
 
 const EXTENSIONS = ['csv', 'tsv', 'tab', 'psv', 'xlsx', 'xlsm', 'xls', 'ods', 'json', 'jsonl', 'ndjson', 'parquet', 'feather', 'arrow', 'dta', 'sav', 'txt'];
 /** How many files the picker lists. */
@@ -14,16 +15,23 @@ export function isDataFile(uri: vscode.Uri): boolean {
   return EXTENSIONS.includes(uri.path.toLowerCase().split('.').pop() ?? '');
 }
 
-/** The document in front: of the text editor, or of whatever else shows a file (a binary or custom editor). */
-export function activeDocument(): vscode.Uri | undefined {
+/**
+ * The document in front: of the text editor, or of whatever else shows a file (a binary or custom editor); for a report or
+ * chart in front, the file that it is about.
+ */
+export function activeDocument(runs: Runs): vscode.Uri | undefined {
   const input = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   const uri = input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom ? input.uri : vscode.window.activeTextEditor?.document.uri;
-  return uri?.scheme === SCHEME ? undefined : uri;
+  if (uri?.scheme !== SCHEME) {
+    return uri;
+  }
+  const source = runs.get(parsePath(uri.path)?.run ?? '')?.uri;
+  return source === undefined ? undefined : vscode.Uri.parse(source);
 }
 
 /** The data file in front, or the one that the person picks from the workspace; `undefined` when they pick none. */
-export async function chooseFile(): Promise<vscode.Uri | undefined> {
-  const active = activeDocument();
+export async function chooseFile(runs: Runs): Promise<vscode.Uri | undefined> {
+  const active = activeDocument(runs);
   if (active !== undefined && (isDataFile(active) || active.scheme === 'untitled')) {
     return active;
   }

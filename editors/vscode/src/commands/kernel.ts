@@ -23,7 +23,7 @@ export async function cancel(ctx: Ctx, argument: unknown): Promise<void> {
 
 /** The document whose workspace folder a command is about. */
 export function currentUri(ctx: Ctx): string | undefined {
-  return activeDocument()?.toString() ?? ctx.runs.latest()?.uri;
+  return activeDocument(ctx.runs)?.toString() ?? ctx.runs.latest()?.uri;
 }
 
 function scope(ctx: Ctx): { uri?: string } {
@@ -58,6 +58,6 @@ export async function stopSandbox(ctx: Ctx): Promise<void> {
 
 /** Clear Hints of the document in front, or of all. */
 export async function clearHints(ctx: Ctx): Promise<void> {
-  const uri = activeDocument()?.toString();
+  const uri = activeDocument(ctx.runs)?.toString();
   await ctx.server.execute('codeinterp.clearHints', uri === undefined ? {} : { uri });
 }

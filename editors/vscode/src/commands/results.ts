@@ -68,7 +68,7 @@ export async function exportRun(ctx: Ctx, argument: unknown): Promise<void> {
 }
 
 function beside(source: string, name: string): vscode.Uri {
-  const uri = vscode.Uri.parse(source);
-  const folder = uri.scheme === 'file' ? vscode.Uri.file(path.dirname(uri.fsPath)) : vscode.workspace.workspaceFolders?.[0]?.uri;
+  const uri = source === '' ? undefined : vscode.Uri.parse(source);
+  const folder = uri?.scheme === 'file' ? vscode.Uri.file(path.dirname(uri.fsPath)) : vscode.workspace.workspaceFolders?.[0]?.uri;
   return folder === undefined ? vscode.Uri.file(name) : vscode.Uri.joinPath(folder, name);
 }

@@ -81,7 +81,7 @@ iframe{flex:1;border:0;width:100%}`,
     const style = getComputedStyle(document.body), get = (name) => style.getPropertyValue(name).trim();
     const dark = /vscode-(dark|high-contrast)/.test(document.body.className) && !/high-contrast-light/.test(document.body.className);
     document.getElementById('frame').srcdoc = '<!DOCTYPE html><meta charset="utf-8"><style>:root{color-scheme:' + (dark ? 'dark' : 'light') +
-      '}body{margin:12px;color:' + get('--vscode-editor-foreground') + ';font:13px ' + get('--vscode-font-family') +
+      ';background:' + get('--vscode-editor-background') + '}img:not([src^="data:"]){display:none}body{margin:12px;color:' + get('--vscode-editor-foreground') + ';font:13px ' + get('--vscode-font-family') +
       '}table{border-collapse:collapse}th,td{padding:3px 10px;border-bottom:1px solid rgba(128,128,128,.3);text-align:right}th{font-weight:600}</style>' + html;
   }
   draw();

@@ -43,7 +43,7 @@ export function faults(parts: Parts): Group[] {
           await bench.answer('crash please');
           await bench.statusItem().locator('.codicon-loading').waitFor({ state: 'detached' });
           await bench.command('Code Interpreter: Ask About File…');
-          await bench.answer('after the crash');
+          await bench.answer('and what now?');
           await (await bench.frameWith('img[alt="chart 1"]')).locator('img').first().waitFor();
           await bench.page.locator('.activitybar .action-item [aria-label^="Code Interpreter"]').first().click();
           await bench.page.locator('.monaco-list-row', { hasText: 'run forever' }).first().waitFor();
@@ -56,11 +56,12 @@ export function faults(parts: Parts): Group[] {
       start: () => Workbench.start(parts, untrusted),
       scenarios: {
         'nothing runs in a workspace that is not trusted': async (bench) => {
-          await bench.page.locator('.monaco-dialog-box .monaco-button', { hasText: /don't trust/i }).click();
+          await bench.page.locator('.statusbar', { hasText: 'Restricted Mode' }).waitFor();
           await bench.explorerRow('sales.csv').waitFor();
           await bench.page.keyboard.press('F1');
           await bench.page.locator('.quick-input-widget input[type=text]').fill('>Code Interpreter: Analyze File');
-          await bench.page.locator('.quick-input-list', { hasText: /no matching/i }).waitFor();
+          await bench.page.locator('.quick-input-list .monaco-list-row', { hasNotText: 'recently used' }).first().waitFor();
+          assert.equal(await bench.page.locator('.quick-input-list', { hasText: 'Code Interpreter: Analyze File' }).count(), 0);
           await bench.screenshot('untrusted');
           assert.equal(await bench.statusItem().count(), 0);
           assert.equal(existsSync(path.join(untrusted.env?.['SCRIPTED_STATE'] ?? '', '2026-0001')), false);

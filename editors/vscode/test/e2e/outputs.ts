@@ -16,17 +16,17 @@ export function outputs(parts: Parts): Group {
     scenarios: {
       'the report opens beside with its chart, and the focus stays': async (bench) => {
         await bench.open('sales.csv');
+        await bench.page.locator('.view-line', { hasText: 'West' }).click();
         await bench.command('Code Interpreter: Analyze File');
         const report = await bench.frameWith('img[alt="chart 1"]');
         await bench.pixels(report.locator('img[alt="chart 1"]'), 5_000);
-        await bench.page.locator('.tab.active.selected', { hasText: 'sales.csv' }).first().waitFor();
         await bench.page.keyboard.type('#');
         await bench.page.locator('.view-lines', { hasText: '#' }).first().waitFor();
         await bench.page.keyboard.press('Control+z');
         await bench.screenshot('outputs-report');
       },
       'a hint on the line opens the chart in the image viewer': async (bench) => {
-        const hint = bench.page.locator('.view-lines span', { hasText: /^chart 1$/ }).last();
+        const hint = bench.page.locator('.view-lines span', { hasText: /^chart.1$/ }).last();
         await hint.waitFor();
         await hint.click({ modifiers: ['Control'] });
         await bench.tab('chart_1.png').waitFor();
@@ -40,6 +40,7 @@ export function outputs(parts: Parts): Group {
         await bench.answer('again, with plotly');
         await bench.page.waitForFunction(() => document.querySelectorAll('.tab[data-resource-name="sales.csv.md"]').length === 1);
         await (await bench.frameWith('img[alt="chart 1"]')).locator('img').first().waitFor();
+        await bench.page.locator('.editor-group-container.active .tab.active', { hasText: /^sales.csv$/ }).waitFor();
       },
       'the tree lists runs, charts and files, and opens each kind': async (bench) => {
         await bench.page.locator('.activitybar .action-item [aria-label^="Code Interpreter"]').first().click();

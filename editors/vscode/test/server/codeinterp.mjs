@@ -22,7 +22,8 @@ const state = process.env.SCRIPTED_STATE;
 mkdirSync(state, { recursive: true });
 const runs = new Map();
 for (const name of readdirSync(state).sort()) {
-  runs.set(name, JSON.parse(readFileSync(path.join(state, name, 'run.json'), 'utf8')));
+  const run = JSON.parse(readFileSync(path.join(state, name, 'run.json'), 'utf8'));
+  runs.set(name, run.text === '' ? { ...run, status: 'failed', text: 'The server ended before the run did.' } : run);
 }
 const documents = new Map();
 const pending = new Map();
