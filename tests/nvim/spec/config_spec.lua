@@ -38,7 +38,7 @@ end)
 test('init_options of vim.lsp.config reach the server beside the settings', function()
   vim.g.codeinterp = { settings = { model = 'playbook', agent = { maxSteps = 3 } } }
   equal(
-    { model = 'playbook', agent = { maxSteps = 5 }, virtualDocuments = true, runEvents = true },
+    { model = 'playbook', agent = { maxSteps = 5 }, virtualDocuments = true, runEvents = true, cells = false },
     require('codeinterp.config').initialization_options({ agent = { maxSteps = 5 } })
   )
 end)

@@ -18,12 +18,12 @@ local TEXT = table.concat({
   '```',
   '',
   '### Step 2', -- 14
-  '',
+  '<summary>code and output · 0.12 s</summary>',
   'text [code](steps/2.py) [away](https://example.org/x) [other](codeinterp:/runs/r2/report.md)', -- 16
   '',
   '## Files', -- 18
   '',
-  '- none',
+  '- made by [step 2](#step-2)', -- 20
 }, '\n')
 
 ---@return Scripted
@@ -132,6 +132,22 @@ test('a report is folded by steps, and a comment in code is no heading', functio
   equal(7, vim.fn.foldclosed(10))
   equal(13, vim.fn.foldclosedend(10))
   equal(14, vim.fn.foldclosed(16))
+end)
+
+test('a folded step tells how it went', function()
+  start()
+  go_to_report()
+  vim.cmd.normal({ 'zM', bang = true })
+  equal('▸ Step 1 (7 lines)', vim.fn.foldtextresult(7))
+  equal('▸ Step 2 · 0.12 s (4 lines)', vim.fn.foldtextresult(14))
+end)
+
+test('<CR> on a link to a step goes there', function()
+  start()
+  go_to_report()
+  cursor(20, 'step 2')
+  vim.api.nvim_feedkeys('\r', 'xt', false)
+  equal(14, vim.api.nvim_win_get_cursor(0)[1])
 end)
 
 test('reports open with their steps folded where this is set', function()

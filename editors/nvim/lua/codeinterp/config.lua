@@ -162,7 +162,7 @@ end
 ---@param given table<string, any>? from `init_options` of `vim.lsp.config`
 ---@return table<string, any>
 function M.initialization_options(given)
-  local own = { virtualDocuments = true, runEvents = true }
+  local own = { virtualDocuments = true, runEvents = true, cells = M.get().cells }
   return vim.tbl_deep_extend('force', {}, M.get().settings, given or {}, own)
 end
 

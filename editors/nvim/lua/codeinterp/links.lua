@@ -86,12 +86,29 @@ function M.steps(lines)
   return steps
 end
 
+--- The step that a link of a line leads to within the report, such as `[step 2](#step-2)`: the link under the
+--- cursor, else the first of the line.
+---@param line string
+---@param column integer columns are bytes, from 0
+---@return integer?
+function M.anchor(line, column)
+  local first ---@type integer?
+  for _, link in ipairs(M.in_line(line)) do
+    local step = tonumber(link.target:match('^#%D*(%d+)$'))
+    if step and column >= link.first and column <= link.last then
+      return step
+    end
+    first = first or step
+  end
+  return first
+end
+
 --- What line and column of a report mean: the link under the cursor, else a link of the line to something of
---- this run, else the step that the line belongs to.
+--- this run, else the step that the line belongs to. Links within the report are left to `anchor`.
 ---@param bufnr integer
 ---@param run string
 ---@param lnum integer from 1
----@param column integer in bytes, from 0
+---@param column integer columns are bytes, from 0
 ---@return codeinterp.DocumentName?
 function M.at(bufnr, run, lnum, column)
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, lnum, false)

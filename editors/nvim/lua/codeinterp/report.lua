@@ -9,6 +9,9 @@ local M = {}
 --- Marks the window that reports share in a tab page.
 local WINDOW_MARK = 'codeinterp_report'
 
+--- How far below its heading the summary of a step is looked for, in lines.
+local SUMMARY_WITHIN = 40
+
 --- Steps of a report by buffer, computed once for each state of its text.
 ---@type table<integer, { tick: integer, steps: (integer|false)[] }>
 local steps_of = {}
@@ -40,9 +43,16 @@ end
 --- 'foldtext' of a report.
 ---@return string
 function M.foldtext()
-  local first = vim.fn.getline(vim.v.foldstart)
-  local count = vim.v.foldend - vim.v.foldstart
-  return ('%s  (%d %s)'):format((first:gsub('^#+%s*', '▸ ')), count, count == 1 and 'line' or 'lines')
+  local title = vim.fn.getline(vim.v.foldstart):gsub('^#+%s*', '')
+  -- How the step went stands in its summary, after what can be unfolded.
+  for lnum = vim.v.foldstart + 1, math.min(vim.v.foldend, vim.v.foldstart + SUMMARY_WITHIN) do
+    local outcome = vim.fn.getline(lnum):match('^<summary>.* · (.-)</summary>')
+    if outcome then
+      title = ('%s · %s'):format(title, outcome)
+      break
+    end
+  end
+  return ('▸ %s (%d lines)'):format(title, vim.v.foldend - vim.v.foldstart + 1)
 end
 
 ---@param window integer
@@ -194,6 +204,22 @@ function M.open(document, options)
   end
 end
 
+--- Puts the cursor on the heading of a step.
+---@param bufnr integer
+---@param step integer
+---@return boolean found
+local function go_to_step(bufnr, step)
+  for lnum, found in ipairs(steps(bufnr)) do
+    if found == step then
+      vim.cmd("normal! m'")
+      vim.api.nvim_win_set_cursor(0, { lnum, 0 })
+      vim.cmd('normal! zv')
+      return true
+    end
+  end
+  return false
+end
+
 --- Opens what the cursor is on: a chart, a step's code, another document of the run.
 function M.follow()
   local bufnr = vim.api.nvim_get_current_buf()
@@ -204,6 +230,12 @@ function M.follow()
   end
   local cursor = vim.api.nvim_win_get_cursor(0)
   local found = links.at(bufnr, run, cursor[1], cursor[2])
+  if not found or found.kind == 'step' then
+    local step = links.anchor(vim.api.nvim_get_current_line(), cursor[2])
+    if step and go_to_step(bufnr, step) then
+      return
+    end
+  end
   if not found then
     ui.notify('No chart or step here')
   elseif found.kind == 'artifact' then
