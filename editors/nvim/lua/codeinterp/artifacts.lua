@@ -106,12 +106,12 @@ end
 ---@param source string
 ---@return string?
 function M.resolve_image(file, source)
-  local run = uris.is_document(file) and (uris.parse(file) or {}).run
-  local target = run and require('codeinterp.links').resolve(source, run)
+  local shown = uris.parse(file)
+  local target = shown and require('codeinterp.links').resolve(source, shown.run)
   if not target or target.kind ~= 'artifact' then
     return nil
   end
-  for _, artifact in ipairs(M.of_sync(run)) do
+  for _, artifact in ipairs(M.of_sync(target.run)) do
     if artifact.name == target.name then
       return artifact.path
     end

@@ -59,7 +59,7 @@ end
 --- Why the server can't be started, or nil.
 ---@return string?
 function M.missing()
-  local set = vim.lsp.config.codeinterp.cmd
+  local set = vim.lsp.config['codeinterp'].cmd
   if type(set) == 'function' and set ~= M.spawn then
     return nil -- the user starts the server in a way of their own
   end
@@ -166,7 +166,7 @@ function M.ready(options)
     ui.error(why)
     return nil
   end
-  local start = vim.deepcopy(vim.lsp.config.codeinterp)
+  local start = vim.deepcopy(vim.lsp.config['codeinterp']) --[[@as vim.lsp.Config]]
   start.root_dir = options.path and M.root(options.path) or root_of_buffer(bufnr)
   local client_id = vim.lsp.start(start, {
     bufnr = bufnr,

@@ -163,7 +163,7 @@ end
 ---@return table<string, any>
 function M.initialization_options(given)
   local own = { virtualDocuments = true, runEvents = true, cells = M.get().cells }
-  return vim.tbl_deep_extend('force', {}, M.get().settings, given or {}, own)
+  return vim.tbl_deep_extend('force', {}, M.get().settings, given or {}, own) --[[@as table<string, any>]]
 end
 
 return M

@@ -42,10 +42,10 @@ local function check_binary()
     })
     return nil
   end
-  local set = vim.lsp.config.codeinterp.cmd
+  local set = vim.lsp.config['codeinterp'].cmd
   local binary = (type(set) == 'table' and set or client.command())[1]
   local result = run({ binary, '--version' }, 5000)
-  local version = result and result.code == 0 and result.stdout:match('(%d+%.%d+%.%d+%S*)')
+  local version = result and result.code == 0 and (result.stdout or ''):match('(%d+%.%d+%.%d+%S*)')
   if not version then
     health.error(('`%s --version` did not work'):format(binary), 'Is it the codeinterp binary?')
     return nil
@@ -101,7 +101,8 @@ end
 local function check_editor()
   health.start('Editor')
   if vim.fn.has('nvim-0.11') == 1 then
-    health.ok('Neovim ' .. tostring(vim.version()))
+    local version = vim.version() ---@type table
+    health.ok(('Neovim %d.%d.%d'):format(version.major, version.minor, version.patch))
   else
     health.error('Neovim is too old', 'codeinterp needs 0.11 or newer')
   end

@@ -18,7 +18,7 @@ local LONGEST = 120
 ---@field client_id integer
 ---@field hints lsp.InlayHint[]
 ---@field native boolean were Neovim's own inlay hints on when this was drawn
----@field timer uv.uv_timer_t?
+---@field timer any a timer of libuv, for the pause in typing
 
 ---@type table<integer, codeinterp.HintState>
 local states = {}

@@ -17,7 +17,7 @@ function M.in_line(line)
   local from = 1
   while true do
     local first, last, text, target = line:find('!?%[([^%]]*)%]%(([^)]+)%)', from)
-    if not first then
+    if not first or not last or not text or not target then
       return links
     end
     -- `<…>` holds targets with spaces; a title may follow the target.
@@ -89,12 +89,12 @@ end
 --- The step that a link of a line leads to within the report, such as `[step 2](#step-2)`: the link under the
 --- cursor, else the first of the line.
 ---@param line string
----@param column integer columns are bytes, from 0
+---@param column integer from 0, of bytes
 ---@return integer?
 function M.anchor(line, column)
   local first ---@type integer?
   for _, link in ipairs(M.in_line(line)) do
-    local step = tonumber(link.target:match('^#%D*(%d+)$'))
+    local step = tonumber(link.target:match('^#%D*(%d+)$')) --[[@as integer?]]
     if step and column >= link.first and column <= link.last then
       return step
     end
@@ -108,7 +108,7 @@ end
 ---@param bufnr integer
 ---@param run string
 ---@param lnum integer from 1
----@param column integer columns are bytes, from 0
+---@param column integer from 0, of bytes
 ---@return codeinterp.DocumentName?
 function M.at(bufnr, run, lnum, column)
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, lnum, false)

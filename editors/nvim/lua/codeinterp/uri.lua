@@ -42,7 +42,7 @@ function M.parse(uri)
     return nil
   end
   local run, rest = M.canonical(uri):match('^codeinterp:/runs/([^/]+)/(.+)$')
-  if not run then
+  if not run or not rest then
     return nil
   end
   local decoded = vim.uri_decode(rest)
@@ -68,7 +68,7 @@ end
 ---@return string?
 function M.run_of_buffer(bufnr)
   local parsed = M.parse(vim.api.nvim_buf_get_name(bufnr))
-  return parsed and parsed.run
+  return parsed and parsed.run or nil
 end
 
 --- A short name for a file or document.
@@ -78,7 +78,7 @@ function M.short(uri)
   if type(uri) ~= 'string' then
     return ''
   end
-  return vim.fs.basename(vim.uri_decode(uri))
+  return vim.fs.basename(vim.uri_decode(uri)) or ''
 end
 
 return M

@@ -16,7 +16,8 @@ end
 ---@return fun(lead: string, words: string[]): string[]
 local function completed_by(name)
   return function(lead, words)
-    return require('codeinterp.command.complete')[name](lead, words)
+    local complete = require('codeinterp.command.complete')[name] --[[@as fun(lead: string, words: string[]): string[] ]]
+    return complete(lead, words)
   end
 end
 

@@ -1,0 +1,190 @@
+-- Whole runs with the real binary: language server, built-in analyst, a real sandbox, a real Python kernel.
+local harness = require('harness')
+local test, equal, contains, eventually = harness.test, harness.equal, harness.contains, harness.eventually
+
+--- A sandbox starts, and the first cell imports the data stack, on a machine that is busy with other tests.
+local RUN_MS = 120000
+
+---@return string path
+local function sales()
+  local lines = { 'month,region,units,price' }
+  for month = 1, 12 do
+    for _, region in ipairs({ 'north', 'south', 'west' }) do
+      local units = month == 3 and 4 or 20 + month * (#region - 3)
+      table.insert(lines, ('2025-%02d,%s,%d,%.2f'):format(month, region, units, 9.5 + month / 10))
+    end
+  end
+  table.insert(lines, '2025-12,east,,11.00')
+  return harness.file('Umsätze 2025.csv', lines)
+end
+
+---@param backend string
+local function start(backend)
+  vim.g.codeinterp = {
+    cmd = { vim.env.CODEINTERP_BIN, 'lsp' },
+    settings = { model = 'playbook', sandbox = { backend = backend } },
+  }
+  vim.lsp.config.codeinterp = {}
+  vim.lsp.enable('codeinterp')
+  vim.cmd.edit(vim.fn.fnameescape(sales()))
+  eventually('the server is attached', function()
+    return vim.lsp.get_clients({ bufnr = 0, name = 'codeinterp' })[1]
+  end)
+end
+
+--- Waits for the end of the latest run.
+---@return codeinterp.Run
+local function ended()
+  local runs = require('codeinterp.runs')
+  return eventually('the run has ended', function()
+    local run = runs.get(runs.ids()[1])
+    return run and runs.is_final(run.status) and run
+  end, RUN_MS)
+end
+
+---@param run codeinterp.Run
+---@return string
+local function report_of(run)
+  local bufnr = eventually('the report is there', function()
+    return require('codeinterp.document').buffer(run.document)
+  end)
+  -- The last refresh may still be on its way.
+  eventually('the report is whole', function()
+    return not table.concat(harness.lines(bufnr), '\n'):find('Running …', 1, true)
+  end)
+  return table.concat(harness.lines(bufnr), '\n')
+end
+
+--- All processes below this one.
+---@return integer[]
+local function descendants()
+  local found, queue = {}, { vim.fn.getpid() }
+  while #queue > 0 do
+    for _, pid in ipairs(vim.api.nvim_get_proc_children(table.remove(queue))) do
+      table.insert(found, pid)
+      table.insert(queue, pid)
+    end
+  end
+  return found
+end
+
+for _, backend in ipairs({ 'process', 'docker' }) do
+  test(('a file is analysed in the %s sandbox: report, charts, results on its lines'):format(backend), function()
+    start(backend)
+    local source = vim.api.nvim_get_current_buf()
+    vim.cmd('CodeInterp! analyze')
+    local run = ended()
+    equal('completed', run.status, vim.inspect(harness.notifications))
+    equal(source, vim.api.nvim_get_current_buf())
+
+    local report = report_of(run)
+    contains(report, '### Step 1')
+    contains(report, 'playbook')
+    contains(report, '](artifacts/')
+
+    local namespace = vim.api.nvim_get_namespaces()['codeinterp.hints']
+    eventually('results stand on the lines', function()
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(source, namespace, 0, -1, { details = true })) do
+        for _, chunk in ipairs(mark[4].virt_text) do
+          if chunk[1]:match('report') or chunk[1]:match('chart') then
+            return true
+          end
+        end
+      end
+    end)
+
+    local charts = vim.tbl_filter(require('codeinterp.artifacts').is_chart, require('codeinterp.artifacts').of_sync(run.run))
+    equal(true, #charts > 0)
+    vim.cmd('CodeInterp chart ' .. vim.fn.escape(charts[1].name, ' \\'))
+    local opened = eventually('the viewer gets a picture', function()
+      return harness.opened[1]
+    end)
+    equal('\137PNG', vim.fn.readblob(opened, 0, 4):gsub('', ''))
+
+    vim.cmd('CodeInterp followup how many rows are there?')
+    eventually('the second run has begun', function()
+      return #require('codeinterp.runs').ids() == 2
+    end)
+    equal('completed', ended().status, vim.inspect(harness.notifications))
+
+    vim.cmd('CodeInterp variables')
+    eventually('the kernel kept its variables', function()
+      return table.concat(harness.lines(), '\n'):find('DataFrame', 1, true)
+    end, RUN_MS)
+  end)
+
+  test(('cancelling ends endless code in the %s sandbox, and nothing is left after stopping'):format(backend), function()
+    start(backend)
+    vim.cmd.edit(harness.file('loop.py', { 'while True:', '    pass' }))
+    vim.cmd('%CodeInterp run')
+    eventually('the code runs', function()
+      local run = require('codeinterp.runs').active()[1]
+      return run and run.status == 'running' and run.step == 1
+    end, RUN_MS)
+    equal(true, require('codeinterp').status():find('step 1', 1, true) ~= nil)
+    vim.cmd('CodeInterp cancel')
+    equal('cancelled', ended().status)
+
+    local processes = descendants()
+    equal(true, #processes > 0)
+    vim.cmd('CodeInterp! stop')
+    eventually('all processes have ended', function()
+      return vim.iter(processes):all(function(pid)
+        return vim.uv.fs_stat('/proc/' .. pid) == nil
+      end)
+    end, 15000)
+  end)
+end
+
+test('what is unsaved is what is analysed', function()
+  start('process')
+  vim.api.nvim_buf_set_lines(0, 1, -1, false, { '2025-01,north,7,1.00', '2025-02,north,8,1.00' })
+  vim.cmd('CodeInterp ask how many rows are there?')
+  local run = ended()
+  equal('completed', run.status, vim.inspect(harness.notifications))
+  contains(report_of(run), '2 rows')
+end)
+
+test('the file that the run is exported to is a notebook', function()
+  start('process')
+  vim.cmd('CodeInterp ask how many rows are there?')
+  ended()
+  vim.cmd('CodeInterp export notebook rows.ipynb')
+  eventually('it is written', function()
+    return vim.fn.filereadable('rows.ipynb') == 1
+  end)
+  local notebook = vim.json.decode(table.concat(vim.fn.readfile('rows.ipynb'), '\n'))
+  equal(4, notebook.nbformat)
+end)
+
+test('the plugin that the binary carries works as the help says', function()
+  local written = vim.system({ vim.env.CODEINTERP_BIN, 'editor', 'nvim' }, { text = true }):wait()
+  equal(0, written.code, written.stderr)
+  local folder = vim.trim(written.stdout)
+  local source = sales()
+  local result = vim
+    .system({
+      vim.v.progpath,
+      '--headless',
+      '--clean',
+      '-n',
+      '--cmd',
+      'set runtimepath^=' .. folder,
+      '-c',
+      "lua vim.lsp.enable('codeinterp')",
+      '-c',
+      'edit ' .. vim.fn.fnameescape(source),
+      '-c',
+      'lua vim.wait(10000, function() return #vim.lsp.get_clients({ bufnr = 0 }) == 1 end, 10)',
+      '-c',
+      'lua io.stdout:write(vim.lsp.get_clients({ bufnr = 0 })[1].server_info.version)',
+      '-c',
+      'help :CodeInterp',
+      '-c',
+      'qall!',
+    }, { text = true })
+    :wait()
+  equal(0, result.code)
+  contains(result.stdout, require('codeinterp.client').installed().version or '0.')
+  equal('', vim.trim(result.stderr))
+end)
