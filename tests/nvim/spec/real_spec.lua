@@ -69,71 +69,80 @@ local function descendants()
 end
 
 for _, backend in ipairs({ 'process', 'docker' }) do
-  test(('a file is analysed in the %s sandbox: report, charts, results on its lines'):format(backend), function()
-    start(backend)
-    local source = vim.api.nvim_get_current_buf()
-    vim.cmd('CodeInterp! analyze')
-    local run = ended()
-    equal('completed', run.status, vim.inspect(harness.notifications))
-    equal(source, vim.api.nvim_get_current_buf())
+  test(
+    ('a file is analysed in the %s sandbox: report, charts, results on its lines'):format(backend),
+    function()
+      start(backend)
+      local source = vim.api.nvim_get_current_buf()
+      vim.cmd('CodeInterp! analyze')
+      local run = ended()
+      equal('completed', run.status, vim.inspect(harness.notifications))
+      equal(source, vim.api.nvim_get_current_buf())
 
-    local report = report_of(run)
-    contains(report, '### Step 1')
-    contains(report, 'playbook')
-    contains(report, '](artifacts/')
+      local report = report_of(run)
+      contains(report, '### Step 1')
+      contains(report, 'playbook')
+      contains(report, '](artifacts/')
 
-    local namespace = vim.api.nvim_get_namespaces()['codeinterp.hints']
-    eventually('results stand on the lines', function()
-      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(source, namespace, 0, -1, { details = true })) do
-        for _, chunk in ipairs(mark[4].virt_text) do
-          if chunk[1]:match('report') or chunk[1]:match('chart') then
-            return true
+      local namespace = vim.api.nvim_get_namespaces()['codeinterp.hints']
+      eventually('results stand on the lines', function()
+        for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(source, namespace, 0, -1, { details = true })) do
+          for _, chunk in ipairs(mark[4].virt_text) do
+            if chunk[1]:match('report') or chunk[1]:match('chart') then
+              return true
+            end
           end
         end
-      end
-    end)
-
-    local charts = vim.tbl_filter(require('codeinterp.artifacts').is_chart, require('codeinterp.artifacts').of_sync(run.run))
-    equal(true, #charts > 0)
-    vim.cmd('CodeInterp chart ' .. vim.fn.escape(charts[1].name, ' \\'))
-    local opened = eventually('the viewer gets a picture', function()
-      return harness.opened[1]
-    end)
-    equal('\137PNG', vim.fn.readblob(opened, 0, 4):gsub('', ''))
-
-    vim.cmd('CodeInterp followup how many rows are there?')
-    eventually('the second run has begun', function()
-      return #require('codeinterp.runs').ids() == 2
-    end)
-    equal('completed', ended().status, vim.inspect(harness.notifications))
-
-    vim.cmd('CodeInterp variables')
-    eventually('the kernel kept its variables', function()
-      return table.concat(harness.lines(), '\n'):find('DataFrame', 1, true)
-    end, RUN_MS)
-  end)
-
-  test(('cancelling ends endless code in the %s sandbox, and nothing is left after stopping'):format(backend), function()
-    start(backend)
-    vim.cmd.edit(harness.file('loop.py', { 'while True:', '    pass' }))
-    vim.cmd('%CodeInterp run')
-    eventually('the code runs', function()
-      local run = require('codeinterp.runs').active()[1]
-      return run and run.status == 'running' and run.step == 1
-    end, RUN_MS)
-    equal(true, require('codeinterp').status():find('step 1', 1, true) ~= nil)
-    vim.cmd('CodeInterp cancel')
-    equal('cancelled', ended().status)
-
-    local processes = descendants()
-    equal(true, #processes > 0)
-    vim.cmd('CodeInterp! stop')
-    eventually('all processes have ended', function()
-      return vim.iter(processes):all(function(pid)
-        return vim.uv.fs_stat('/proc/' .. pid) == nil
       end)
-    end, 15000)
-  end)
+
+      local charts = vim.tbl_filter(
+        require('codeinterp.artifacts').is_chart,
+        require('codeinterp.artifacts').of_sync(run.run)
+      )
+      equal(true, #charts > 0)
+      vim.cmd('CodeInterp chart ' .. vim.fn.escape(charts[1].name, ' \\'))
+      local opened = eventually('the viewer gets a picture', function()
+        return harness.opened[1]
+      end)
+      equal('\137PNG', vim.fn.readblob(opened, 0, 4):gsub('', ''))
+
+      vim.cmd('CodeInterp followup how many rows are there?')
+      eventually('the second run has begun', function()
+        return #require('codeinterp.runs').ids() == 2
+      end)
+      equal('completed', ended().status, vim.inspect(harness.notifications))
+
+      vim.cmd('CodeInterp variables')
+      eventually('the kernel kept its variables', function()
+        return table.concat(harness.lines(), '\n'):find('DataFrame', 1, true)
+      end, RUN_MS)
+    end
+  )
+
+  test(
+    ('cancelling ends endless code in the %s sandbox, and nothing is left after stopping'):format(backend),
+    function()
+      start(backend)
+      vim.cmd.edit(harness.file('loop.py', { 'while True:', '    pass' }))
+      vim.cmd('%CodeInterp run')
+      eventually('the code runs', function()
+        local run = require('codeinterp.runs').active()[1]
+        return run and run.status == 'running' and run.step == 1
+      end, RUN_MS)
+      equal(true, require('codeinterp').status():find('step 1', 1, true) ~= nil)
+      vim.cmd('CodeInterp cancel')
+      equal('cancelled', ended().status)
+
+      local processes = descendants()
+      equal(true, #processes > 0)
+      vim.cmd('CodeInterp! stop')
+      eventually('all processes have ended', function()
+        return vim.iter(processes):all(function(pid)
+          return vim.uv.fs_stat('/proc/' .. pid) == nil
+        end)
+      end, 15000)
+    end
+  )
 end
 
 test('what is unsaved is what is analysed', function()

@@ -72,28 +72,30 @@ local function check_clients()
   end
 end
 
---- What `codeinterp doctor` finds: sandboxes, Python, model. Its answer may have more than is known here.
+--- What `codeinterp doctor` finds: whether code can run here, and each thing that it looked at.
 ---@param binary string
 local function check_doctor(binary)
   health.start('Sandbox and model')
   local result = run({ binary, 'doctor', '--format', 'json' }, DOCTOR_TIMEOUT_MS)
-  local ok, report =
-    pcall(vim.json.decode, result and result.stdout or '', { luanil = { object = true, array = true } })
-  local checks = ok and type(report) == 'table' and report.checks or nil
-  if type(checks) ~= 'table' then
+  local ok, diagnosis = pcall(vim.json.decode, result and result.stdout or '')
+  if not ok or type(diagnosis) ~= 'table' or type(diagnosis.checks) ~= 'table' then
     health.warn('`codeinterp doctor` gave no answer', 'Run it in a terminal to see why')
     return
   end
-  local says = { ok = health.ok, warning = health.warn, warn = health.warn, error = health.error }
   local one_line = require('codeinterp.ui').one_line
-  for _, check in ipairs(checks) do
-    local say = says[check.status] or health.info
-    local text = ('%s: %s'):format(one_line(check.name), one_line(check.detail or check.message))
-    local hint = check.hint and one_line(check.hint) or nil
-    if say == health.ok or say == health.info or not hint then
-      say(text)
+  if diagnosis.ready then
+    health.ok(one_line(diagnosis.sandbox))
+  else
+    health.error('no sandbox works here: ' .. one_line(diagnosis.sandbox))
+  end
+  for _, check in ipairs(diagnosis.checks) do
+    local text = ('%s, %s: %s'):format(one_line(check.area), one_line(check.name), one_line(check.detail))
+    if check.ok == true then
+      health.ok(text)
     else
-      say(text, hint)
+      -- One backend of several may be missing without any harm.
+      local say = diagnosis.ready and health.info or health.error
+      say(text .. (check.hint ~= '' and ('\n' .. one_line(check.hint)) or ''))
     end
   end
 end
