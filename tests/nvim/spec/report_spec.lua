@@ -134,6 +134,29 @@ test('a report is folded by steps, and a comment in code is no heading', functio
   equal(14, vim.fn.foldclosed(16))
 end)
 
+test('tags for browsers are concealed outside of code, and charts are marked', function()
+  local server = start()
+  server.documents[REPORT] = table.concat({
+    '![chart](artifacts/a.png)',
+    '<details>',
+    '<summary>code · 1 s</summary>',
+    '```text',
+    '<details>',
+    '```',
+    '</details>',
+  }, '\n')
+  go_to_report()
+  local namespace = vim.api.nvim_get_namespaces()['codeinterp.report']
+  local marks = {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })) do
+    table.insert(
+      marks,
+      { mark[2], mark[3], mark[4].conceal or mark[4].conceal_lines or mark[4].virt_text[1][1] }
+    )
+  end
+  equal({ { 0, 0, '[chart] ' }, { 1, 0, '' }, { 2, 0, '' }, { 2, 20, '' }, { 6, 0, '' } }, marks)
+end)
+
 test('a folded step tells how it went', function()
   start()
   go_to_report()

@@ -107,6 +107,15 @@ test('analyze offers the data files of the folder where the buffer is none', fun
   contains(last(server, 'analyzeFile').uri, 'sales.csv')
 end)
 
+test('a workbook is analysed from its file, whatever its buffer shows', function()
+  local server = scripted.new():serve()
+  local path = harness.file('book.xlsx', { 'PK' })
+  vim.cmd.edit(path)
+  vim.cmd('CodeInterp ask how many sheets?')
+  equal({ uri = vim.uri_from_fname(path), question = 'how many sheets?' }, last(server, 'analyzeFile'))
+  equal({}, server:sent('textDocument/didOpen'))
+end)
+
 test('a linewise range asks about whole lines', function()
   local server = scripted.new():serve()
   scripted.open(sales())

@@ -140,6 +140,9 @@ local function fetch(bufnr)
     local lines = lines_of({ err = err, result = result })
     if lines then
       put(bufnr, lines)
+      if parsed and parsed.kind == 'report' then
+        require('codeinterp.report').decorate(bufnr)
+      end
       vim.api.nvim_exec_autocmds(
         'User',
         { pattern = 'CodeInterpDocument', modeline = false, data = { buf = bufnr } }

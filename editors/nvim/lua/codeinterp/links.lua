@@ -56,6 +56,26 @@ function M.step_of_heading(line)
   return number and tonumber(number)
 end
 
+--- For each line whether it is inside of a code fence, the fence itself included.
+---@param lines string[]
+---@return boolean[]
+function M.in_code(lines)
+  local inside = {}
+  local fence ---@type string?
+  for i, line in ipairs(lines) do
+    local marker = line:match('^ ? ? ?(```+)') or line:match('^ ? ? ?(~~~+)')
+    inside[i] = fence ~= nil or marker ~= nil
+    if fence then
+      if marker and vim.startswith(marker, fence) and line:match('^%s*[`~]+%s*$') then
+        fence = nil
+      end
+    else
+      fence = marker
+    end
+  end
+  return inside
+end
+
 --- The steps of a report: for each line the number of the step that it belongs to, or false. Lines inside code
 --- fences are no headings, whatever they look like.
 ---@param lines string[]
@@ -63,16 +83,9 @@ end
 function M.steps(lines)
   local steps = {}
   local current, level = false, 0 ---@type integer|false, integer
-  local fence ---@type string?
+  local inside = M.in_code(lines)
   for i, line in ipairs(lines) do
-    local marker = line:match('^ ? ? ?(```+)') or line:match('^ ? ? ?(~~~+)')
-    if fence then
-      if marker and vim.startswith(marker, fence) and line:match('^%s*[`~]+%s*$') then
-        fence = nil
-      end
-    elseif marker then
-      fence = marker
-    else
+    if not inside[i] then
       local depth = #(line:match('^(#+)%s') or '')
       local step = M.step_of_heading(line)
       if step then

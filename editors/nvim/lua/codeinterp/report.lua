@@ -12,6 +12,8 @@ local WINDOW_MARK = 'codeinterp_report'
 --- How far below its heading the summary of a step is looked for, in lines.
 local SUMMARY_WITHIN = 40
 
+local namespace = vim.api.nvim_create_namespace('codeinterp.report')
+
 --- Steps of a report by buffer, computed once for each state of its text.
 ---@type table<integer, { tick: integer, steps: (integer|false)[] }>
 local steps_of = {}
@@ -55,6 +57,35 @@ function M.foldtext()
   return ('▸ %s (%d lines)'):format(title, vim.v.foldend - vim.v.foldstart + 1)
 end
 
+--- Makes the text of a report read well: tags that only browsers understand are concealed, and a chart says how it
+--- is opened.
+---@param bufnr integer
+function M.decorate(bufnr)
+  vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local inside = links.in_code(lines)
+  ---@param row integer
+  ---@param first integer
+  ---@param last integer
+  local function conceal(row, first, last)
+    vim.api.nvim_buf_set_extmark(bufnr, namespace, row, first, { end_col = last, conceal = '' })
+  end
+  for i, line in ipairs(lines) do
+    local summary = not inside[i] and line:match('^<summary>(.*)</summary>$')
+    if summary then
+      conceal(i - 1, 0, #'<summary>')
+      conceal(i - 1, #'<summary>' + #summary, #line)
+    elseif not inside[i] and (line == '<details>' or line == '</details>') then
+      vim.api.nvim_buf_set_extmark(bufnr, namespace, i - 1, 0, { conceal_lines = '' })
+    elseif not inside[i] and line:match('^!%[') then
+      vim.api.nvim_buf_set_extmark(bufnr, namespace, i - 1, 0, {
+        virt_text = { { '[chart] ', 'CodeInterpHintLink' } },
+        virt_text_pos = 'inline',
+      })
+    end
+  end
+end
+
 ---@param window integer
 local function dress(window)
   local options = vim.wo[window][0]
@@ -65,6 +96,7 @@ local function dress(window)
   options.signcolumn = 'no'
   options.spell = false
   options.conceallevel = 2
+  options.concealcursor = 'nc'
   options.foldmethod = 'expr'
   options.foldexpr = "v:lua.require'codeinterp.report'.foldexpr(v:lnum)"
   options.foldtext = "v:lua.require'codeinterp.report'.foldtext()"
@@ -75,6 +107,7 @@ end
 ---@param bufnr integer
 function M.prepare(bufnr)
   pcall(vim.treesitter.start, bufnr, 'markdown')
+  M.decorate(bufnr)
   for _, key in ipairs({ '<CR>', 'K' }) do
     vim.keymap.set('n', key, M.follow, { buffer = bufnr, desc = 'CodeInterp: open chart or step' })
   end

@@ -9,11 +9,27 @@ local uris = require('codeinterp.uri')
 
 local M = {}
 
---- Extensions of the files offered when the current buffer is none that can be analysed.
-local DATA = { csv = true, tsv = true, xlsx = true, xls = true, json = true, jsonl = true, parquet = true }
+--- Extensions of data files: true for text, false for formats whose buffer is not what is in the file.
+---@type table<string, boolean>
+local DATA = {
+  csv = true,
+  tsv = true,
+  json = true,
+  jsonl = true,
+  xlsx = false,
+  xls = false,
+  parquet = false,
+}
 
 --- Most files offered, and most folders deep that they are looked for.
 local OFFERED, DEEP = 200, 4
+
+--- Whether a name is that of a data file, and then whether its text is in its buffer.
+---@param name string
+---@return boolean? text
+local function data_text(name)
+  return DATA[(name:match('%.(%w+)$') or ''):lower()]
+end
 
 ---@param path string
 ---@return string absolute
@@ -28,6 +44,14 @@ local function has_file(bufnr)
   return vim.bo[bufnr].buftype == '' and vim.api.nvim_buf_get_name(bufnr) ~= ''
 end
 
+--- Does the buffer belong to a data file, though it may show something else, as plugins for archives do?
+---@param bufnr integer
+---@return boolean
+local function has_data_file(bufnr)
+  local name = vim.api.nvim_buf_get_name(bufnr)
+  return data_text(name) ~= nil and vim.fn.filereadable(name) == 1
+end
+
 ---@param callback fun(paths: string[])
 local function choose_file(callback)
   local found = {} ---@type string[]
@@ -39,8 +63,7 @@ local function choose_file(callback)
       end,
     })
   do
-    local extension = name:match('%.(%w+)$')
-    if kind == 'file' and extension and DATA[extension:lower()] then
+    if kind == 'file' and data_text(name) ~= nil then
       table.insert(found, name)
       if #found == OFFERED then
         break
@@ -67,7 +90,7 @@ end
 ---@param question string?
 local function analyze_paths(paths, question)
   local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(paths[1], '\\^$.*~[]{},?') .. '$')
-  local open = bufnr > 0 and vim.api.nvim_buf_is_loaded(bufnr)
+  local open = bufnr > 0 and vim.api.nvim_buf_is_loaded(bufnr) and data_text(paths[1]) ~= false
   local server = client.ready({ bufnr = open and bufnr or nil, attach = open, path = paths[1] })
   if not server then
     return
@@ -108,7 +131,7 @@ function M.analyze(call)
     local path = absolute(word)
     if #words == 0 and vim.fn.filereadable(path) == 1 then
       table.insert(paths, path)
-    elseif #words == 0 and DATA[(word:match('%.(%w+)$') or ''):lower()] then
+    elseif #words == 0 and data_text(word) ~= nil then
       ui.error(('there is no file `%s` in %s'):format(word, vim.fn.getcwd()))
       return
     else
@@ -119,7 +142,7 @@ function M.analyze(call)
   local bufnr = vim.api.nvim_get_current_buf()
   if #paths > 0 then
     analyze_with(paths, question, call.bang)
-  elseif has_file(bufnr) then
+  elseif has_file(bufnr) or has_data_file(bufnr) then
     analyze_with({ vim.api.nvim_buf_get_name(bufnr) }, question, call.bang)
   else
     choose_file(function(chosen)
@@ -146,6 +169,15 @@ function M.ask(call)
   local bufnr = vim.api.nvim_get_current_buf()
   if uris.run_of_buffer(bufnr) then
     M.followup(call)
+    return
+  elseif
+    call.range == 0
+    and has_data_file(bufnr)
+    and data_text(vim.api.nvim_buf_get_name(bufnr)) == false
+  then
+    with_question(call.args, uris.short(vim.uri_from_bufnr(bufnr)), function(question)
+      analyze_paths({ vim.api.nvim_buf_get_name(bufnr) }, question)
+    end)
     return
   elseif not has_file(bufnr) then
     ui.warn('this buffer has no file to ask about. Name one: `:CodeInterp analyze FILE`')
