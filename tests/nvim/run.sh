@@ -35,5 +35,12 @@ trap 'rm -f "$results"' EXIT
 read -r lua_passed lua_failed <"$results"
 passed=$((passed + ${lua_passed:-0})) failed=$((failed + ${lua_failed:-1}))
 
+if [ -z "$filter" ] || [ "$filter" = screen ]; then
+  bash tests/nvim/screen.sh >"$results"
+  cat "$results" | sed '$d'
+  read -r screen_passed _ screen_failed _ < <(tail -n 1 "$results")
+  passed=$((passed + ${screen_passed:-0})) failed=$((failed + ${screen_failed:-1}))
+fi
+
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
