@@ -41,6 +41,7 @@ pub const MODULES: &[(&str, &str)] = modules![
     "profiler/notes.py",
     "profiler/picture.py",
     "profiler/plaintext.py",
+    "profiler/plan.py",
     "profiler/records.py",
     "profiler/repair.py",
     "profiler/source.py",

@@ -55,6 +55,10 @@ def texts():
     yield "single_quotes.csv", "'name','note'\n'Ann','likes tea, coffee'\n'Bob','none, really'\n'Cleo','milk'\n"
     yield "backslash_escape.csv", 'part,label\n1,"3\\" nail, long"\n2,"5\\" bolt, short"\n3,"washer, flat"\n'
     yield "thousands.csv", 'region,sales\nNorth,"1,204"\nSouth,"12,310"\nEast,"998"\nWest,"1,002,450"\n'
+    yield "dots_as_thousands.csv", "Datum;Wert;Anteil\n01.02.2024;1.234,56;12,5\n02.02.2024;234,10;7,25\n03.02.2024;1.000.000,00;3,0\n"
+    yield "two_bars.csv", "id||name||note\n1||Ann||tall\n2||Bob||\n"
+    yield "notes_below.csv", "day,n,m,k\n" + "".join(f"2024-01-0{n},{n},{n}.5,{n * n}\n" for n in range(1, 8)) + "provisional figures,,,\n"
+    yield "other_table_below.csv", "day,n,m\n2024-01-01,1,2\n2024-01-02,3,4\n2024-01-03,5,6\n2024-01-04,7,8\n\nname,size,kind,place,code\na,1,x,y,z\nb,2,x,y,z\n"
     yield "preamble.csv", "Sales report,,\nprinted 2024-02-01,,\n,,\nmonth,units,value\nJan,10,2.5\nFeb,12,3.5\nMar,9,1.5\n"
     yield "title_of_two_cells.csv", "Recorded as,Sample 7\nwave,level\n400,98.1\n401,98.2\n402,98.4\n403,98.3\n404,98.9\n405,99.0\n"
     yield "two_header_rows.csv", "station,,depth,\nname,code,top,bottom\nLake,7,0.5,3.5\nFjord,9,1.5,8.25\nRiver,4,0.25,1.75\n"
@@ -66,7 +70,7 @@ def texts():
     yield "wide_letters.csv", f"id,{letters}\n" + "".join(f"hhch_{row},{letters}\n" for row in range(6))
     yield "extra_delimiter_at_end.csv", "A,B,C,D\n1,2,3,4,\n5,6,7,8,\n9,10,11,12,\n"
     yield "equal_first_column.csv", "key,value\nsame,1\nsame,2\n"
-    yield "one_empty_of_150.csv", "number,word\n" + "".join(f"{row},{'' if row == 77 else 'w%d' % row}\n" for row in range(150))
+    yield "one_empty_of_150.csv", "number,word\n" + "".join(f"{row},{'' if row == 77 else f'w{row}'}\n" for row in range(150))
     yield "missing_markers.csv", "text,kind\nNA,a\nN/A,b\nnull,c\nNULL,d\nNaN,e\nNone,f\n,g\n-,h\nIN,i\ninfinite,j\n"
     yield "wide_integers.csv", "id,name\n1643819529060935244,a\n1643819529060935245,b\n1643819529060935246,c\n"
     yield "date_with_one_number.csv", "name,Date,height\n" + "bob,2024/12/12,163\n" * 9 + "1,1,1\n"

@@ -148,6 +148,22 @@ def test_a_thousands_mark_is_found():
     assert (found["thousands"], column(found, "sales")["max"]) == (",", 1002450)
 
 
+def test_a_thousands_mark_eats_no_dots_of_dates():
+    found = fixture("dots_as_thousands.csv")
+    assert (found["decimal"], found["thousands"]) == (",", ".")
+    assert column(found, "Datum")["min"] == "01.02.2024"
+    assert column(found, "Wert")["max"] == 1_000_000
+
+
+def test_a_delimiter_of_two_characters_is_found():
+    assert fixture("two_bars.csv")["delimiter"] == "||"
+
+
+def test_what_stands_below_a_table_is_left_out_and_said():
+    assert said(fixture("notes_below.csv"), "1 footer line")
+    assert said(fixture("other_table_below.csv"), "another table of 5 columns", "2 record(s)")
+
+
 def test_ragged_rows_are_named_with_their_lines():
     found = fixture("ragged.csv")
     assert said(found, "fewer", "line 3")

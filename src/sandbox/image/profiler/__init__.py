@@ -17,7 +17,7 @@ bounds: what is too large, damaged, protected or unknown becomes an error object
 A file that cannot be read gives `{file, error: {kind, message, hint}}` with the kinds of `faults.KINDS`.
 
 Modules: `formats` chooses the reader; `source` opens and decompresses; `charset`, `dialect`, `layout`, `repair`,
-`delimited` and `streamed` read delimited text; `workbook`, `records`, `columnar`, `database`, `arrays`, `plaintext` and
+`plan`, `delimited` and `streamed` read delimited text; `workbook`, `records`, `columnar`, `database`, `arrays`, `plaintext` and
 `picture` the other kinds; `columns` and `notes` describe a table; `loading` writes the code. They import each other only downwards
 in that order, numpy and pandas at the top, other libraries where they are needed.
 """

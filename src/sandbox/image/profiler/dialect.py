@@ -18,7 +18,9 @@ escape: backslash or None; skip_space: blanks after a delimiter are dropped; com
 
 WHITESPACE = r"\s+"
 PRIMARY = [",", ";", "\t", "|"]
-SECONDARY = ["^", "~", "\x1f", "\x01", "¦", "§", "¬", "!", "#"]
+SECONDARY = ["^", "~", "\x1f", "\x01", "，", "；", "¦", "§", "¬", "!", "#"]
+# Stands in the text for a delimiter of several characters.
+STAND_IN = "\x1f"
 SAMPLE_CHARS = 200_000
 SAMPLE_ROWS = 1500
 csv.field_size_limit(2**31 - 1)
@@ -107,7 +109,8 @@ def detect(text, extension=""):
         if delimiter not in sample or delimiter == comment:
             continue
         for quote in _quotes(sample, delimiter):
-            dialect = Dialect(delimiter, quote, None, False, comment)
+            # A quoted cell after a blank is a quoted cell only when the blank is dropped.
+            dialect = Dialect(delimiter, quote, None, delimiter + " " + quote in sample, comment)
             value = score(records(sample, dialect, SAMPLE_ROWS))
             if delimiter in SECONDARY:
                 value -= 0.15
@@ -125,6 +128,31 @@ def detect(text, extension=""):
         return single, 0.5
     value, _, dialect = best
     return _details(sample, dialect), value
+
+
+def several_characters(text, extension=""):
+    """A delimiter of several characters (||, two tabs, a written \\t), or None; it must beat every single character."""
+    sample = sample_of(text)
+    lines = max(1, sum(1 for line in sample.split("\n") if line.strip()))
+    candidates = [mark * 2 for mark in "\t|;:,~^&#$*" if mark * 2 in sample] + ["\\t", "<|>", "|~|", "[|]", "~|~"]
+    best = None
+    for mark in candidates:
+        if sample.count(mark) < max(2, 0.9 * lines):
+            continue
+        # Doubled characters only: a lone one among them is the delimiter, and the doubled one an empty cell.
+        if len(mark) == 2 and mark[0] == mark[1] and sample.count(mark[0]) != 2 * sample.count(mark):
+            continue
+        rows = records(sample.replace(mark, STAND_IN), Dialect(STAND_IN, '"', None, False, None), SAMPLE_ROWS)
+        widths = Counter(len(row) for row in rows if row)
+        if not widths or widths.most_common(1)[0][1] < 0.9 * sum(widths.values()):
+            continue
+        value = score(rows)
+        if best is None or value > best[0]:
+            best = (value, mark)
+    if best is None:
+        return None
+    doubled = len(best[1]) == 2 and best[1][0] == best[1][1]
+    return best[1] if doubled or best[0] > detect(text, extension)[1] else None
 
 
 def _quotes(sample, delimiter):
@@ -270,8 +298,7 @@ def _details(sample, dialect):
     if quote:
         blank_quotes = len(re.findall(rf"{edge} +{quote}", sample))
         tight_quotes = len(re.findall(rf"(?:{edge}|^){quote}", sample, re.MULTILINE))
-        if delimiter != " " and blank_quotes > 0 and blank_quotes >= 0.3 * tight_quotes:
-            dialect = dialect._replace(skip_space=True)
+        dialect = dialect._replace(skip_space=delimiter != " " and blank_quotes > 0 and blank_quotes >= 0.3 * tight_quotes)
         escaped = len(re.findall(rf"\\{quote}(?!{quote}|\s*(?:{edge}|$))", sample, re.MULTILINE))
         escaped += len(re.findall(rf"\\{quote}{quote}(?={edge}|$)", sample, re.MULTILINE))
         doubled = len(re.findall(rf"[^\\{edge}\n]{quote}{quote}(?!{edge}|$)", sample, re.MULTILINE))

@@ -276,7 +276,43 @@ def _ending(rows, layout):
         layout.footer += notes
         layout.end = probe
         layout.notes.append(f"{notes} footer line(s) below the table were left out")
+    _delimited_notes(rows, layout)
+    _other_table(rows, layout)
     _second_table(rows, layout)
+
+
+def _delimited_notes(rows, layout):
+    """Leave out notes that fill the first cell of a row, below a table whose first column holds values and whose rows are full."""
+    end = layout.end
+    while end > layout.first and (cells.filled(rows[end - 1]) <= 1) and (not rows[end - 1] or not rows[end - 1][0].strip()
+                                                                      or cells.kind(rows[end - 1][0]) in ("words", "text")):
+        end -= 1
+    notes = [row for row in rows[end: layout.end] if row and row[0].strip()]
+    body = [row for row in rows[layout.first: end] if row]
+    if not notes or layout.width < 4 or len(body) < 5 or len(notes) > 20:
+        return
+    kinds = Counter(cells.kind(row[0]) for row in body)
+    full = sum(1 for row in body if cells.filled(row) >= 0.5 * layout.width)
+    if kinds["words"] + kinds["text"] + kinds["missing"] or full < 0.95 * len(body):
+        return
+    layout.footer += sum(1 for row in rows[end: layout.end] if row)
+    layout.end = end
+    layout.notes.append(f"{len(notes)} footer line(s) below the table were left out")
+
+
+def _other_table(rows, layout):
+    """After a blank record, rows of another even width are another table, which is left out and named."""
+    for index in range(layout.first + 1, layout.end - 1):
+        if not cells.is_blank(rows[index]):
+            continue
+        rest = [row for row in rows[index + 1: layout.end] if not cells.is_blank(row)]
+        widths = {len(row) for row in rest}
+        if len(rest) >= 2 and len(widths) == 1 and widths.isdisjoint({1, layout.width, layout.width + 1}) and len(rest) < index - layout.first:
+            layout.footer += layout.end - index
+            layout.end = index
+            layout.second_table = index + 1
+            layout.notes.append(f"another table of {widths.pop()} columns begins at record {index + 2}; it was left out ({len(rest)} record(s))")
+            return
 
 
 def _second_table(rows, layout):

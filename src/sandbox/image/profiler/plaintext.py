@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 
-from . import cells, charset, delimited, dialect as dialects
+from . import cells, charset, delimited
+from . import dialect as dialects
 from .faults import Fault
 from .loading import PATH, Load, call
 
@@ -62,7 +63,7 @@ def choose(source, data, options, named_prose):
     plain = dialects.normalise(text.lstrip("\ufeff"))
     if not plain.strip():
         raise Fault("empty", f"{source.name} holds nothing but blank lines", "Nothing to analyse.")
-    if not named_prose and plain.lstrip()[:1] in "{[" :
+    if (not named_prose or source.suffix in ("txt", "log", "out")) and re.match(r"\s*(?:\{\s*\"|\[\s*[{\[\d\"])", plain):
         from . import records
 
         try:

@@ -11,7 +11,9 @@ import math
 import re
 from collections import Counter
 
-from . import cells, dialect as dialects, layout as layouts
+from . import cells
+from . import dialect as dialects
+from . import layout as layouts
 
 MAX_LINES = 40
 MAX_SHARE = 0.05
@@ -129,6 +131,7 @@ def _best(line, parsed, dialect, width, fit):
     elif whole and not any(cell.strip() for cell in row[width:]):
         candidates.append((row[:width], None))
     candidates += [(found, "quotes inside a quoted cell are not doubled") for found in _inner_quotes(line, dialect, width)]
+    candidates += _other_quoting(line, dialect, width)
     candidates += [(found, "a stray quote") for found in _quotes(line, dialect, width)]
     candidates += [(found, "a delimiter is missing") for found in _insertions(line, dialect, width)]
     if whole and len(row) > width:
@@ -190,6 +193,16 @@ def _inner_quotes(line, dialect, width):
             at = stop + 1
     if len(row) == width:
         yield row
+
+
+def _other_quoting(line, dialect, width):
+    """Readings with the other quote mark, or with blanks after the delimiter."""
+    other = "'" if dialect.quote == '"' else '"'
+    for changed, why in ((dialect._replace(skip_space=True), "blanks after the delimiter"),
+                         (dialect._replace(quote=other), "another quote mark than the other lines")):
+        row, whole = _alone(line, changed)
+        if whole and len(row) == width and (other in line or changed.skip_space):
+            yield [cell.strip() if changed.skip_space else cell for cell in row], why
 
 
 def _insertions(line, dialect, width):

@@ -11,7 +11,10 @@ from collections import namedtuple
 
 import duckdb
 
-from . import cells, charset, columns, delimited, dialect as dialects, layout as layouts
+from . import cells, charset, columns, delimited
+from . import dialect as dialects
+from . import layout as layouts
+from . import plan as plans
 from .faults import Fault, one_line
 from .loading import PATH, Load
 
@@ -105,7 +108,7 @@ def _plan(source, head, found):
     rows = dialects.records(plain, dialect)
     layout = layouts.find(rows, dialect.delimiter)
     layout.footer, layout.end = 0, len(rows)
-    return delimited.Plan(source, original, plain, dialect, layout, rows, found, [], False), layout, dialect
+    return plans.Plan(source, original, plain, dialect, layout, rows, found, [], False), layout, dialect
 
 
 def _csv_table(source, plan, dialect, layout):
@@ -138,7 +141,7 @@ def _guess(plan):
     if names is None:
         labels = [str(index) for index in range(plan.width)]
     else:
-        labels = delimited.unique(list(names)[: plan.width] + [""] * (plan.width - len(names)))
+        labels = plans.unique(list(names)[: plan.width] + [""] * (plan.width - len(names)))
     out = []
     for index, label in enumerate(labels):
         values = [row[index].strip() for row in plan.body[:5000] if index < len(row)]
@@ -168,7 +171,7 @@ def _scan_fault(source, error):
 INTEGER = "regexp_full_match({0}, '\\s*[+-]?[0-9]+\\s*')"
 FACTS = {
     "int": ["count(try_cast({0} AS BIGINT)) FILTER (" + INTEGER + ")", "min(try_cast({0} AS BIGINT))", "max(try_cast({0} AS BIGINT))",
-            "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (regexp_matches({0}, '^\\s*0[0-9]'))", "approx_count_distinct(try_cast({0} AS BIGINT))"],
+            "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (starts_with({0}, '0') AND length({0}) > 1)", "approx_count_distinct(try_cast({0} AS BIGINT))"],
     "float": ["count(try_cast({0} AS DOUBLE))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
               "approx_count_distinct(try_cast({0} AS DOUBLE))"],
     "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min(lower({0}))", "max(lower({0}))", "NULL", "0",

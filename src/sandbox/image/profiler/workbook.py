@@ -10,7 +10,8 @@ import zipfile
 import pandas as pd
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-from . import cells, columns, layout as layouts
+from . import cells, columns
+from . import layout as layouts
 from .faults import Fault, one_line
 from .loading import PATH, Load, call
 
@@ -191,7 +192,7 @@ def _load(source, entry, grid, warnings):
             options["skiprows"] = layout.preamble
         warnings.append("no header row was recognised: the first row counts as data and columns are numbered from 0")
     elif len(layout.header) > 1:
-        from .delimited import unique
+        from .plan import unique
 
         names = layouts.join_header([rows[index] for index in layout.header], width)
         options.update(header=None, names=unique(names + [""] * (width - len(names)))[left:], skiprows=layout.header[-1] + 1)
