@@ -1,8 +1,12 @@
 //! What a table is: columns, types, missing values, ranges, and how the file that holds it must be read.
 //!
-//! The exact profile is made inside the sandbox and arrives here as [`ProfileOutcome`]; the live profile of text in
-//! the editor is made here. Imports no edge.
+//! - [`ProfileOutcome`]: the exact profile. It is made inside the sandbox and only arrives here.
+//! - [`render`]: that profile as text for models and people.
+//! - [`live`]: the live profile of text in the editor, made here.
+//!
+//! Imports no edge.
 
+pub mod live;
 mod render;
 mod types;
 
