@@ -9,6 +9,7 @@ mod doctor;
 pub mod editor;
 mod export;
 mod inputs;
+mod lsp;
 mod profile;
 mod runs;
 mod sandbox;
@@ -30,6 +31,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The language server on standard input and output: what editors start
+    Lsp(lsp::LspArgs),
     /// Analyse files: a model writes Python, a sandbox runs it, until there is an answer
     Analyze(analyze::AnalyzeArgs),
     /// The exact profile of files, without any model
@@ -103,6 +106,7 @@ pub fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     match command {
+        Command::Lsp(args) => lsp::run(args).await,
         Command::Analyze(args) => analyze::run(args).await,
         Command::Profile(args) => profile::run(args).await,
         Command::Doctor(args) => doctor::run(&args).await,

@@ -65,7 +65,8 @@ while len([p for p in os.listdir('/proc') if p.isdigit() and b'9876' in open(f'/
 #[tokio::test]
 async fn closing_the_pipe_ends_everything() {
     let rig = Rig::start().await;
-    let code = "import subprocess, os\nsubprocess.Popen(['setsid', 'sleep', '98771'])\nprint(os.getpid())\nopen('marker', 'w')\nwhile True: pass";
+    let code =
+        "import subprocess, os\nsubprocess.Popen(['setsid', 'sleep', '98771'])\nprint(os.getpid())\nopen('marker', 'w')\nwhile True: pass";
     let marker = rig.workdir().join("marker");
     let mut state = rig.link.state();
     let Rig { sandbox, link, process, .. } = rig;

@@ -20,8 +20,11 @@ async fn what_is_put_is_what_the_code_reads_and_what_comes_back() {
     for name in ["a.bin", "deep/er/file name.bin", "数据/100 % 😀.bin"] {
         rig.put(name, &data).await;
         assert_eq!(rig.sandbox.get_file(name, 4_000_000).await.unwrap(), data, "{name}");
-        rig.prints(&format!("import hashlib\nprint(hashlib.sha256(open({name:?}, 'rb').read()).hexdigest())"), &format!("{}\n", hex(&data)))
-            .await;
+        rig.prints(
+            &format!("import hashlib\nprint(hashlib.sha256(open({name:?}, 'rb').read()).hexdigest())"),
+            &format!("{}\n", hex(&data)),
+        )
+        .await;
     }
     rig.put("empty", b"").await;
     assert_eq!(rig.sandbox.get_file("empty", 0).await.unwrap(), b"");
@@ -50,7 +53,9 @@ async fn links_pipes_and_devices_are_neither_read_nor_written_through() {
     std::fs::write(outside.path().join("canary"), "secret").unwrap();
     symlink(outside.path().join("canary"), rig.workdir().join("link.png")).unwrap();
     symlink(outside.path(), rig.workdir().join("folder")).unwrap();
-    let made = rig.run("import os\nos.mkfifo('chart.png')\nopen('one', 'w').write('1')\nos.link('one', 'two')\nos.symlink('/dev/zero', 'zero')").await;
+    let made = rig
+        .run("import os\nos.mkfifo('chart.png')\nopen('one', 'w').write('1')\nos.link('one', 'two')\nos.symlink('/dev/zero', 'zero')")
+        .await;
     for (name, reason) in [("chart.png", "named pipe"), ("one", "hard links"), ("two", "hard links"), ("zero", "symbolic link")] {
         let told = made.skipped_files.iter().any(|skipped| skipped.starts_with(name) && skipped.contains(reason));
         assert!(told, "{name}: {:?}", made.skipped_files);
@@ -92,7 +97,9 @@ async fn a_source_that_is_no_regular_file_or_changes_is_refused_and_leaves_nothi
 async fn files_made_changed_and_removed_by_a_step_are_told_by_contents() {
     let rig = Rig::start().await;
     rig.put("data.csv", b"a\n1\n").await;
-    let made = rig.run("import os, pathlib\nos.makedirs('out/deep')\npathlib.Path('out/deep/r.csv').write_text('x')\nprint(open('data.csv').read())").await;
+    let made = rig
+        .run("import os, pathlib\nos.makedirs('out/deep')\npathlib.Path('out/deep/r.csv').write_text('x')\nprint(open('data.csv').read())")
+        .await;
     let told: Vec<_> = made.files.iter().map(|file| (file.path.as_str(), file.bytes, file.created)).collect();
     assert_eq!(told, [("out/deep/r.csv", 1, true)]);
     assert_eq!(made.files[0].sha256.as_deref(), Some(hex(b"x").as_str()));

@@ -79,7 +79,10 @@ impl Scanner<'_> {
                     continue;
                 }
                 _ => {
-                    while !matches!(self.bytes.get(self.at), None | Some(b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'{' | b'[')) {
+                    while !matches!(
+                        self.bytes.get(self.at),
+                        None | Some(b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'{' | b'[')
+                    ) {
                         self.at += 1;
                     }
                 }
@@ -128,11 +131,7 @@ impl Scanner<'_> {
 /// A JSON string without its quotes, escapes resolved.
 fn unescape(text: &str) -> Cow<'_, str> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    if inner.contains('\\') {
-        serde_json::from_str::<String>(text).map_or(Cow::Borrowed(inner), Cow::Owned)
-    } else {
-        Cow::Borrowed(inner)
-    }
+    if inner.contains('\\') { serde_json::from_str::<String>(text).map_or(Cow::Borrowed(inner), Cow::Owned) } else { Cow::Borrowed(inner) }
 }
 
 fn value_of(text: &str) -> Value<'_> {

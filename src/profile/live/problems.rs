@@ -56,7 +56,9 @@ impl Problem {
                 format!("This row has {cells} cells, {which} than the {expected} of the header.")
             }
             ProblemKind::UnclosedQuote => "This quote is never closed: everything after it is read as one cell.".to_owned(),
-            ProblemKind::DuplicateHeader(name) => format!("Another column is named \"{name}\" too; it will be loaded under a changed name."),
+            ProblemKind::DuplicateHeader(name) => {
+                format!("Another column is named \"{name}\" too; it will be loaded under a changed name.")
+            }
             ProblemKind::EmptyHeader => "This column has no name.".to_owned(),
             ProblemKind::OddCell { column, expected } => {
                 let what = match expected {

@@ -162,7 +162,10 @@ mod tests {
         let profile = profile(text, Format::Delimited(Some(b',')), &|| false).expect("a profile");
         let place = profile.place(text, text.find("29").expect("a cell")).expect("a place");
         let hover = column_markdown(&profile, &place);
-        assert!(hover.starts_with("**age** · float64\n\nrow 3 of 3: 29\n\n3 rows · 1 missing (33.3%) · 2 distinct\n\n29 – 31 · mean 30"), "{hover}");
+        assert!(
+            hover.starts_with("**age** · float64\n\nrow 3 of 3: 29\n\n3 rows · 1 missing (33.3%) · 2 distinct\n\n29 – 31 · mean 30"),
+            "{hover}"
+        );
         let header = profile.place(text, 1).expect("a place");
         assert_eq!((header.column, header.row), (0, None));
     }
@@ -173,8 +176,10 @@ mod tests {
         let profile = profile(text, Format::Delimited(Some(b',')), &|| false).expect("a profile");
         for offset in [3, text.find("![").expect("a cell"), text.len() - 2] {
             let hover = column_markdown(&profile, &profile.place(text, offset).expect("a place"));
-            let bad = pulldown_cmark::Parser::new(&hover)
-                .any(|event| matches!(event, pulldown_cmark::Event::Html(_) | pulldown_cmark::Event::InlineHtml(_)) || matches!(event, pulldown_cmark::Event::Start(pulldown_cmark::Tag::Link { .. } | pulldown_cmark::Tag::Image { .. })));
+            let bad = pulldown_cmark::Parser::new(&hover).any(|event| {
+                matches!(event, pulldown_cmark::Event::Html(_) | pulldown_cmark::Event::InlineHtml(_))
+                    || matches!(event, pulldown_cmark::Event::Start(pulldown_cmark::Tag::Link { .. } | pulldown_cmark::Tag::Image { .. }))
+            });
             assert!(!bad && !hover.contains('\u{202e}'), "{hover}");
         }
         assert_eq!(table_markdown(&profile).lines().filter(|line| line.starts_with('|')).count(), 4);

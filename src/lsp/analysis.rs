@@ -1,0 +1,241 @@
+//! Open documents and their live profiles.
+//!
+//! A profile is made of the text when a document is opened, when typing pauses, and when a request needs one that
+//! is not there. It is made on another thread; one that is stale when it is done is made again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tower_lsp::gen_lsp_types as lsp;
+use url::Url;
+
+use super::documents::Text;
+use super::event::Event;
+use super::state::{Document, State, Waiter};
+use super::{convert, runs};
+use crate::profile::live::{self, Format, LiveProfile};
+
+/// How long typing must pause before columns are looked at again.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// How a document is read as a table, by the name of its file first, then by its language.
+pub fn format_of(uri: &Url, language: &str) -> Option<Format> {
+    let name = uri.path().rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "csv" | "ssv" => return Some(Format::Delimited(None)),
+        "tsv" | "tab" => return Some(Format::Delimited(Some(b'\t'))),
+        "psv" => return Some(Format::Delimited(Some(b'|'))),
+        "jsonl" | "ndjson" => return Some(Format::JsonLines),
+        "json" => return Some(Format::Json),
+        _ => {}
+    }
+    match language {
+        // Names of the CSV plugins of Neovim and VS Code.
+        "csv" | "rfc_csv" | "dynamic csv" => Some(Format::Delimited(None)),
+        "csv_semicolon" | "scsv" | "rfc_semicolon" => Some(Format::Delimited(Some(b';'))),
+        "csv_pipe" | "psv" => Some(Format::Delimited(Some(b'|'))),
+        "tsv" => Some(Format::Delimited(Some(b'\t'))),
+        "jsonl" | "ndjson" | "jsonlines" => Some(Format::JsonLines),
+        "json" => Some(Format::Json),
+        _ => None,
+    }
+}
+
+/// `textDocument/didOpen`
+pub fn did_open(state: &mut State, params: lsp::DidOpenTextDocumentParams) {
+    let item = params.text_document;
+    let language = item.language_id.to_string();
+    let document = Document {
+        format: format_of(&item.uri, &language),
+        language,
+        version: item.version,
+        text: Text::new(item.text),
+        changed: false,
+        revision: Arc::new(AtomicU64::new(0)),
+        profile: None,
+        profiling: false,
+        due: None,
+        waiters: Vec::new(),
+        diagnosed: false,
+    };
+    let uri = item.uri;
+    if let Some(old) = state.documents.insert(uri.clone(), document) {
+        // Opened twice without being closed: whoever waited for the old text gets nothing.
+        for waiter in old.waiters {
+            waiter(state);
+        }
+    }
+    start(state, &uri);
+}
+
+/// `textDocument/didChange`
+pub fn did_change(state: &mut State, params: &lsp::DidChangeTextDocumentParams) {
+    let uri = &params.text_document.text_document_identifier.uri;
+    let encoding = state.features.encoding;
+    let Some(document) = state.documents.get_mut(uri) else {
+        tracing::warn!(%uri, "a change of a document that is not open was ignored");
+        return;
+    };
+    if params.text_document.version <= document.version {
+        tracing::debug!(%uri, "a change does not raise the version");
+    }
+    document.version = params.text_document.version;
+    document.changed = true;
+    for change in &params.content_changes {
+        let shift = document.text.apply(change, encoding);
+        state.runs.edited(uri, shift);
+    }
+    document.revision.fetch_add(1, Ordering::Relaxed);
+    if document.format.is_some() {
+        match &mut document.due {
+            Some(changed) => *changed = true,
+            None => {
+                document.due = Some(false);
+                timer(state, uri.clone());
+            }
+        }
+    }
+}
+
+/// `textDocument/didSave`
+pub fn did_save(state: &mut State, params: &lsp::DidSaveTextDocumentParams) {
+    if let Some(document) = state.documents.get_mut(&params.text_document.uri) {
+        document.changed = false;
+    }
+    runs::saved(state, &params.text_document.uri);
+}
+
+/// `textDocument/didClose`
+pub fn did_close(state: &mut State, params: &lsp::DidCloseTextDocumentParams) {
+    let uri = &params.text_document.uri;
+    if let Some(document) = state.documents.remove(uri) {
+        document.revision.fetch_add(1, Ordering::Relaxed);
+        if document.diagnosed {
+            state.outbox.diagnostics(uri.clone(), Vec::new(), None);
+        }
+        for waiter in document.waiters {
+            waiter(state);
+        }
+    }
+}
+
+fn timer(state: &State, uri: Url) {
+    let events = state.events.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(PAUSE).await;
+        // The main loop is gone when the connection ends.
+        let _ = events.send(Event::ProfileDue(uri));
+    });
+}
+
+/// The timer of a document ran out.
+pub fn due(state: &mut State, uri: &Url) {
+    let Some(document) = state.documents.get_mut(uri) else { return };
+    if document.due.take() == Some(true) {
+        // Typing went on meanwhile.
+        document.due = Some(false);
+        timer(state, uri.clone());
+    } else {
+        start(state, uri);
+    }
+}
+
+/// Starts making a profile, unless one is being made or there is one of the present text.
+fn start(state: &mut State, uri: &Url) {
+    let Some(document) = state.documents.get_mut(uri) else { return };
+    let Some(format) = document.format else { return };
+    let revision = document.revision.load(Ordering::Relaxed);
+    if document.profiling || document.profile.as_ref().is_some_and(|(of, _)| *of == revision) {
+        return;
+    }
+    document.profiling = true;
+    let (text, current, events, uri) = (document.text.snapshot(), Arc::clone(&document.revision), state.events.clone(), uri.clone());
+    tokio::task::spawn_blocking(move || {
+        let stale = || current.load(Ordering::Relaxed) != revision;
+        // A fault in a profile of hostile text must not leave its requests unanswered.
+        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live::profile(&text, format, &stale)));
+        drop(text);
+        let profile = made.unwrap_or_default().map(Arc::new);
+        // The main loop is gone when the connection ends.
+        let _ = events.send(Event::Profiled { uri, revision, profile });
+    });
+}
+
+/// A profile was made.
+pub fn profiled(state: &mut State, uri: &Url, revision: u64, profile: Option<Arc<LiveProfile>>) {
+    let Some(document) = state.documents.get_mut(uri) else { return };
+    document.profiling = false;
+    if document.revision.load(Ordering::Relaxed) != revision {
+        // Requests that wait need one of the present text now; else the timer asks for it when typing pauses.
+        if !document.waiters.is_empty() || document.due.is_none() {
+            start(state, uri);
+        }
+        return;
+    }
+    let hint = |profile: &Option<Arc<LiveProfile>>| profile.as_deref().map(live::header_hint);
+    let old = document.profile.as_ref().and_then(|(_, profile)| hint(profile));
+    let changed = old != hint(&profile);
+    document.profile = Some((revision, profile));
+    let waiters = std::mem::take(&mut document.waiters);
+    publish(state, uri);
+    if changed && state.settings.hints.columns && state.features.inlay_hint_refresh {
+        state.outbox.refresh_hints();
+    }
+    for waiter in waiters {
+        waiter(state);
+    }
+}
+
+/// Calls `then` when the live profile of the document's present text is there: at once where it is, or where there
+/// will be none.
+pub fn when_profiled(state: &mut State, uri: &Url, then: Waiter) {
+    let fresh = state.documents.get(uri).is_none_or(|document| {
+        let revision = document.revision.load(Ordering::Relaxed);
+        document.format.is_none() || document.profile.as_ref().is_some_and(|(of, _)| *of == revision)
+    });
+    if fresh {
+        then(state);
+        return;
+    }
+    if let Some(document) = state.documents.get_mut(uri) {
+        document.waiters.push(then);
+    }
+    start(state, uri);
+}
+
+impl Document {
+    /// The live profile of the present text, where there is one.
+    pub fn fresh_profile(&self) -> Option<&Arc<LiveProfile>> {
+        let (of, profile) = self.profile.as_ref()?;
+        (*of == self.revision.load(Ordering::Relaxed)).then_some(profile.as_ref())?
+    }
+}
+
+/// Sends the diagnostics of a document, or clears them.
+fn publish(state: &mut State, uri: &Url) {
+    let enabled = state.settings.diagnostics.enabled;
+    let encoding = state.features.encoding;
+    let Some(document) = state.documents.get_mut(uri) else { return };
+    let diagnostics = match document.fresh_profile() {
+        Some(profile) if enabled => convert::diagnostics(profile, &document.text, encoding),
+        _ => Vec::new(),
+    };
+    if diagnostics.is_empty() && !document.diagnosed {
+        return;
+    }
+    document.diagnosed = !diagnostics.is_empty();
+    let version = document.version;
+    state.outbox.diagnostics(uri.clone(), diagnostics, Some(version));
+}
+
+/// Hints or diagnostics were turned on or off.
+pub fn settings_changed(state: &mut State) {
+    let open: Vec<Url> = state.documents.keys().cloned().collect();
+    for uri in &open {
+        publish(state, uri);
+    }
+    if state.features.inlay_hint_refresh {
+        state.outbox.refresh_hints();
+    }
+}

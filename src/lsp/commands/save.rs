@@ -1,0 +1,185 @@
+//! Artifacts and exports written where a person wants them: inside the workspace folder at once, elsewhere only after
+//! the person in the editor agreed, never over a file that is there unless asked, and never through a link.
+
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc;
+use url::Url;
+
+use super::{find, no_run};
+use crate::agent::run::Run;
+use crate::lsp::convert::failed;
+use crate::lsp::event::Reply;
+use crate::lsp::ext::{ArtifactArgument, ExportArgument, ExportFormat};
+use crate::lsp::outbox::Outbox;
+use crate::lsp::state::State;
+use crate::lsp::uris;
+use crate::report;
+
+/// Largest artifact that is saved.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// `codeinterp.saveArtifact`
+pub fn save_artifact(state: &State, argument: ArtifactArgument, reply: Reply<Option<Value>>) {
+    let (sessions, outbox) = (state.all_sessions(), state.outbox.clone());
+    tokio::spawn(async move {
+        let ArtifactArgument { run, name, to, overwrite } = argument;
+        let read = tokio::task::spawn_blocking(move || {
+            let (session, _) = find(&sessions, &run).ok_or_else(|| no_run(&run))?;
+            let source = session.store().artifact_path(&run, &name).map_err(|error| failed(error.to_string()))?;
+            let size = std::fs::metadata(&source).map_or(0, |metadata| metadata.len());
+            if size > MAX_BYTES {
+                return Err(failed(format!("{name} has {size} bytes, too many to be copied; it is in {}", source.display())));
+            }
+            let data = std::fs::read(&source).map_err(|error| failed(format!("{}: {error}", source.display())))?;
+            let to = to.unwrap_or_else(|| name.clone());
+            Ok((session.folder().to_owned(), target(session.folder(), &to)?, data))
+        });
+        let answer = finish(read.await, overwrite, &outbox).await;
+        // The client may have cancelled the request.
+        let _ = reply.send(answer);
+    });
+}
+
+/// `codeinterp.export`
+pub fn export(state: &State, argument: ExportArgument, reply: Reply<Option<Value>>) {
+    let (sessions, outbox) = (state.all_sessions(), state.outbox.clone());
+    tokio::spawn(async move {
+        let ExportArgument { run, to, path, overwrite } = argument;
+        let made = tokio::task::spawn_blocking(move || {
+            let (session, record) = find(&sessions, &run).ok_or_else(|| no_run(&run))?;
+            let text = match to {
+                ExportFormat::Markdown => report::markdown(&record, &report::ReportOptions::default()),
+                ExportFormat::Script => report::script(&record),
+                ExportFormat::Notebook => notebook(&record)?,
+            };
+            Ok((session.folder().to_owned(), target(session.folder(), &path)?, text.into_bytes()))
+        });
+        let answer = finish(made.await, overwrite, &outbox).await;
+        // The client may have cancelled the request.
+        let _ = reply.send(answer);
+    });
+}
+
+/// The run as a notebook that carries its charts in itself.
+fn notebook(run: &Run) -> jsonrpc::Result<String> {
+    let output = |name: &str| {
+        let artifact = run.artifacts.iter().find(|artifact| artifact.name == name)?;
+        let data = std::fs::read(&artifact.path).ok()?;
+        let text = artifact.mime.starts_with("text/") || artifact.mime.ends_with("json") || artifact.mime.ends_with("xml");
+        if text { String::from_utf8(data).ok() } else { Some(base64::engine::general_purpose::STANDARD.encode(data)) }
+    };
+    serde_json::to_string_pretty(&report::notebook(run, &output)).map_err(|error| failed(error.to_string()))
+}
+
+type Made = jsonrpc::Result<(PathBuf, PathBuf, Vec<u8>)>;
+
+/// Asks where that is needed, and writes.
+async fn finish(made: Result<Made, tokio::task::JoinError>, overwrite: bool, outbox: &Outbox) -> jsonrpc::Result<Option<Value>> {
+    let (folder, path, data) = made.map_err(|error| failed(error.to_string()))??;
+    if !is_inside(&folder, &path) {
+        let question = format!("codeinterp: {} is outside of the workspace folder. Write there?", path.display());
+        if outbox.ask(question, &["Write", "Cancel"]).await.as_deref() != Some("Write") {
+            return Err(failed(format!("{} is outside of the workspace folder and was not agreed to", path.display())));
+        }
+    }
+    let shown = path.display().to_string();
+    tokio::task::spawn_blocking(move || write(&path, &data, overwrite)).await.map_err(|error| failed(error.to_string()))??;
+    Ok(Some(json!({ "path": shown })))
+}
+
+/// The absolute path that a person means: a `file:` URI, an absolute path, or one relative to the folder.
+fn target(folder: &Path, to: &str) -> jsonrpc::Result<PathBuf> {
+    if to.is_empty() || to.chars().any(char::is_control) {
+        return Err(failed("the path to write to is empty or has control characters"));
+    }
+    let path = match to.strip_prefix("file:").and_then(|_| Url::parse(to).ok()) {
+        Some(uri) => uris::path(&uri).ok_or_else(|| failed(format!("{to} is no file of this machine")))?,
+        None => PathBuf::from(to),
+    };
+    let path = folder.join(path);
+    if path.components().any(|part| matches!(part, Component::ParentDir)) || path.file_name().is_none() {
+        return Err(failed(format!("{} is not the plain path of a file; leave out \"..\"", path.display())));
+    }
+    Ok(path)
+}
+
+/// Whether the path is inside the folder, links resolved, and not among the settings of a tool: code that those run
+/// must not come out of a sandbox without a question.
+fn is_inside(folder: &Path, path: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    // The nearest parent that is there; what is not there yet can't be a link.
+    let Some(real) = path.ancestors().skip(1).find_map(|parent| parent.canonicalize().ok()) else { return false };
+    let hidden = path.strip_prefix(&folder).is_ok_and(|below| {
+        below.components().any(|part| matches!(part, Component::Normal(name) if name.to_string_lossy().starts_with('.')))
+    });
+    real.starts_with(&folder) && !hidden
+}
+
+/// Writes whole or not at all: beside the target, then in its place.
+fn write(path: &Path, data: &[u8], overwrite: bool) -> jsonrpc::Result<()> {
+    let error = |error: &std::io::Error| failed(format!("{} can't be written: {error}", path.display()));
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(failed(format!("{} is not a regular file", path.display()))),
+        Ok(_) if !overwrite => {
+            return Err(failed(format!(
+                "{} is there already; choose another name, or ask for it to be replaced (overwrite)",
+                path.display()
+            )));
+        }
+        _ => {}
+    }
+    std::fs::create_dir_all(parent).map_err(|cause| error(&cause))?;
+    let mut temporary = tempfile::NamedTempFile::new_in(parent).map_err(|cause| error(&cause))?;
+    temporary.write_all(data).map_err(|cause| error(&cause))?;
+    let placed = if overwrite { temporary.persist(path) } else { temporary.persist_noclobber(path) };
+    placed.map_err(|cause| error(&cause.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_places_in_the_folder_need_no_question() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let outside = tempfile::tempdir()?;
+        let root = folder.path().canonicalize()?;
+        assert!(is_inside(&root, &root.join("charts/new/a.png")));
+        assert!(!is_inside(&root, &root.join(".git/hooks/pre-commit")));
+        assert!(!is_inside(&root, &outside.path().join("a.png")));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(outside.path(), root.join("link"))?;
+            assert!(!is_inside(&root, &root.join("link/a.png")));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn paths_are_read_as_uris_and_paths() {
+        let folder = Path::new("/w");
+        assert_eq!(target(folder, "a b.png"), Ok(PathBuf::from("/w/a b.png")));
+        assert_eq!(target(folder, "/x/a.png"), Ok(PathBuf::from("/x/a.png")));
+        assert_eq!(target(folder, "file:///x/a%20b.png"), Ok(PathBuf::from("/x/a b.png")));
+        for wrong in ["", "../a.png", "a/../../b", "a\nb", "/"] {
+            assert!(target(folder, wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_replaced_unless_asked() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.txt");
+        assert!(write(&path, b"one", false).is_ok());
+        assert!(write(&path, b"two", false).is_err());
+        assert!(write(&path, b"three", true).is_ok());
+        assert_eq!(std::fs::read(&path)?, b"three");
+        Ok(())
+    }
+}

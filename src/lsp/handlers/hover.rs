@@ -1,0 +1,142 @@
+//! `textDocument/hover`: a column's statistics on any cell or header, a result's charts on its line, a variable of the
+//! kernel on a name in Python.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tower_lsp::gen_lsp_types as lsp;
+use url::Url;
+
+use crate::agent::execution::Variable;
+use crate::agent::run::Run;
+use crate::lsp::analysis;
+use crate::lsp::convert::markdown;
+use crate::lsp::event::Reply;
+use crate::lsp::main_loop::answer;
+use crate::lsp::state::State;
+use crate::lsp::uris;
+use crate::profile::live;
+use crate::report::escape;
+use crate::session::Session;
+
+/// Charts of a result that a hover shows.
+const MAX_CHARTS: usize = 2;
+
+/// Longest answer that a hover repeats, in bytes.
+const MAX_ANSWER: usize = 600;
+
+/// How long a kernel may take to tell a variable; a busy one tells nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Takes the request; it is answered when the columns are known.
+pub fn hover(state: &mut State, params: lsp::HoverParams, reply: Reply<Option<lsp::Hover>>) {
+    let lsp::TextDocumentPositionParams { text_document, position } = params.text_document_position_params;
+    let uri = text_document.uri;
+    if let Some((session, name, range)) = variable_at(state, &uri, position) {
+        tokio::spawn(async move { answer(reply, of_variable(&session, name, range).await) });
+        return;
+    }
+    analysis::when_profiled(state, &uri.clone(), Box::new(move |state| answer(reply, of_document(state, &uri, position))));
+}
+
+fn of_document(state: &State, uri: &Url, position: lsp::Position) -> Option<lsp::Hover> {
+    let document = state.documents.get(uri)?;
+    let encoding = state.features.encoding;
+    let mut text = String::new();
+    let mut range = None;
+    let offset = document.text.offset(position, encoding);
+    if let Some(profile) = document.fresh_profile()
+        && let Some(place) = profile.place(document.text.as_str(), offset)
+    {
+        text = live::column_markdown(profile, &place);
+        range = Some(document.text.range(&place.range, encoding));
+        if place.row.is_none() && document.text.line_range(document.text.line_of(offset)).end == offset {
+            // At the end of the header line, where the hint of the columns stands.
+            text = live::table_markdown(profile);
+        }
+    }
+    let here = state.runs.about(uri).find(|entry| !entry.hidden && entry.status.is_final() && entry.anchor.line() == position.line);
+    if let Some(record) = here.and_then(|entry| entry.record()) {
+        if !text.is_empty() {
+            text.push_str("\n\n---\n\n");
+        }
+        text.push_str(&result(&record, state.features.shows_virtual_documents()));
+    }
+    if text.is_empty() {
+        return None;
+    }
+    let contents = if state.features.markdown {
+        markdown(text)
+    } else {
+        lsp::MarkupContent { kind: lsp::MarkupKind::PlainText, value: text.replace(['\\', '*', '`'], "") }
+    };
+    Some(lsp::Hover { contents: contents.into(), range })
+}
+
+/// A result in short: the beginning of its answer, and its charts.
+fn result(record: &Run, virtual_documents: bool) -> String {
+    let mut text = String::new();
+    let answer = record.final_answer.as_deref().or(record.error.as_ref().map(|error| error.message.as_str())).unwrap_or_default();
+    if !answer.is_empty() {
+        let head = escape::head(answer, MAX_ANSWER);
+        let _ = write!(text, "{}{}\n\n", escape::inline(head), if head.len() < answer.len() { "…" } else { "" });
+    }
+    for chart in record.artifacts.iter().filter(|artifact| artifact.mime.starts_with("image/")).take(MAX_CHARTS) {
+        let caption = escape::inline(escape::head(chart.caption.as_deref().unwrap_or(&chart.name), 200));
+        let _ = if virtual_documents {
+            // The client puts the picture in, scaled; whatever its size, this text stays small.
+            write!(text, "![{caption}]({})\n\n", uris::artifact(&record.run, &chart.name))
+        } else {
+            let target = uris::file(&chart.path).map(|uri| uri.to_string()).unwrap_or_default();
+            write!(text, "[{caption}]({target})\n\n")
+        };
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The name at a position of a Python document whose session has a sandbox.
+fn variable_at(state: &State, uri: &Url, position: lsp::Position) -> Option<(Arc<Session>, String, lsp::Range)> {
+    let document = state.documents.get(uri)?;
+    if !(state.features.options.cells && matches!(document.language.as_str(), "python" | "markdown")) {
+        return None;
+    }
+    // Hovers over results come first.
+    if state.runs.about(uri).any(|entry| !entry.hidden && entry.anchor.line() == position.line && at_end(document, position, state)) {
+        return None;
+    }
+    let text = document.text.as_str();
+    let offset = document.text.offset(position, state.features.encoding);
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let start = text[..offset].char_indices().rev().take_while(|(_, character)| is_word(*character)).last().map_or(offset, |(at, _)| at);
+    let end = text[offset..].char_indices().find(|(_, character)| !is_word(*character)).map_or(text.len(), |(at, _)| offset + at);
+    let name = &text[start..end];
+    let usable = !name.is_empty() && name.len() <= 100 && !name.starts_with(|character: char| character.is_ascii_digit());
+    usable.then(|| (state.session_for(uri), name.to_owned(), document.text.range(&(start..end), state.features.encoding)))
+}
+
+fn at_end(document: &crate::lsp::state::Document, position: lsp::Position, state: &State) -> bool {
+    let end = document.text.line_range(position.line as usize).end;
+    document.text.offset(position, state.features.encoding) == end
+}
+
+async fn of_variable(session: &Session, name: String, range: lsp::Range) -> Option<lsp::Hover> {
+    let variables = tokio::time::timeout(PATIENCE, session.variables(Some(&name))).await.ok()?.ok()?;
+    let variable = variables.into_iter().find(|variable| variable.name == name)?;
+    Some(lsp::Hover { contents: markdown(describe(&variable)).into(), range: Some(range) })
+}
+
+/// Type, shape, size and value of a variable.
+fn describe(variable: &Variable) -> String {
+    let mut text = format!("**{}** · {}", escape::inline(&variable.name), escape::inline(&variable.type_name));
+    if let Some(shape) = &variable.shape {
+        let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+        let _ = write!(text, " · {}", shape.join(" × "));
+    }
+    if let Some(bytes) = variable.bytes {
+        let _ = write!(text, " · {bytes} bytes");
+    }
+    let _ = write!(text, "\n\n{}", escape::fenced(escape::head(&variable.repr, 2000), "text"));
+    text
+}

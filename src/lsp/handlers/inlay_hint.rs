@@ -1,0 +1,60 @@
+//! `textDocument/inlayHint`: columns on the header line, results on the lines that were asked about.
+
+use std::collections::BTreeMap;
+
+use tower_lsp::gen_lsp_types as lsp;
+use url::Url;
+
+use crate::lsp::analysis;
+use crate::lsp::event::Reply;
+use crate::lsp::hints::{self, LineHint};
+use crate::lsp::main_loop::answer;
+use crate::lsp::state::State;
+use crate::profile::live;
+
+/// Takes the request; it is answered when the columns are known.
+pub fn inlay_hint(state: &mut State, params: lsp::InlayHintParams, reply: Reply<Option<Vec<lsp::InlayHint>>>) {
+    let uri = params.text_document.uri.clone();
+    let wants_columns = state.settings.hints.enabled && state.settings.hints.columns;
+    if !wants_columns {
+        answer(reply, Some(hints_in(state, &uri, &params.range)));
+        return;
+    }
+    analysis::when_profiled(
+        state,
+        &params.text_document.uri,
+        Box::new(move |state| answer(reply, Some(hints_in(state, &uri, &params.range)))),
+    );
+}
+
+fn hints_in(state: &State, uri: &Url, range: &lsp::Range) -> Vec<lsp::InlayHint> {
+    let Some(document) = state.documents.get(uri) else { return Vec::new() };
+    if !state.settings.hints.enabled {
+        return Vec::new();
+    }
+    let mut lines: BTreeMap<u32, LineHint> = BTreeMap::new();
+    if state.settings.hints.columns
+        && let Some(profile) = document.fresh_profile()
+        && !profile.columns.is_empty()
+    {
+        lines.entry(0).or_default().columns = Some(live::header_hint(profile));
+    }
+    // Newest first: a line shows its newest result.
+    for entry in state.runs.about(uri).filter(|entry| !entry.hidden) {
+        let line = lines.entry(entry.anchor.line()).or_default();
+        if line.result.is_empty()
+            && let Some(record) = entry.record()
+        {
+            line.result = hints::result(entry, &record);
+        }
+    }
+    let last = document.text.line_count().saturating_sub(1);
+    lines
+        .into_iter()
+        .filter(|(line, _)| (range.start.line..=range.end.line).contains(line) && (*line as usize) <= last)
+        .filter_map(|(line, hint)| {
+            let end = document.text.line_range(line as usize).end;
+            hint.at(document.text.position(end, state.features.encoding))
+        })
+        .collect()
+}

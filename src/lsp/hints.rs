@@ -1,0 +1,206 @@
+//! What stands at the end of a line: at most forty characters, made of parts that can be clicked.
+//!
+//! VS Code shows 43 characters of inlay hints a line by default, so a line has one hint, and what does not fit is left
+//! out in this order: gaps of columns, charts beyond the first, the number of columns. Details are in hovers.
+
+use serde_json::json;
+use tower_lsp::gen_lsp_types as lsp;
+
+use super::convert::command;
+use super::runs::RunEntry;
+use crate::agent::run::{Run, RunStatus};
+use crate::report::escape;
+
+/// Characters of a hint.
+pub const LONGEST: usize = 40;
+
+/// What stands between parts.
+const BETWEEN: &str = " · ";
+
+/// One part of a hint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// What is shown.
+    pub text: String,
+    /// More about it.
+    pub tooltip: Option<String>,
+    /// What a click does.
+    pub command: Option<lsp::Command>,
+}
+
+impl Part {
+    fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tooltip: None, command: None }
+    }
+}
+
+/// What stands at the end of one line.
+#[derive(Debug, Clone, Default)]
+pub struct LineHint {
+    /// `12 cols · 3 with gaps`, of a header line.
+    pub columns: Option<String>,
+    /// Parts of a run's result.
+    pub result: Vec<Part>,
+}
+
+fn width(parts: &[Part]) -> usize {
+    let text: usize = parts.iter().map(|part| part.text.chars().count()).sum();
+    text + BETWEEN.chars().count() * parts.len().saturating_sub(1)
+}
+
+impl LineHint {
+    /// The parts that fit.
+    pub fn fit(&self) -> Vec<Part> {
+        let columns: Vec<&str> = self.columns.as_deref().map(|text| text.split(BETWEEN).collect()).unwrap_or_default();
+        let mut head: Vec<Part> = columns.into_iter().map(Part::plain).collect();
+        let mut result = self.result.clone();
+        while !result.is_empty() && head.len() > 1 && width(&head) + BETWEEN.chars().count() + width(&result) > LONGEST {
+            head.pop();
+        }
+        let all = |head: &[Part], result: &[Part]| head.iter().chain(result).cloned().collect::<Vec<Part>>();
+        while width(&all(&head, &result)) > LONGEST {
+            // The last part opens the report: it stays.
+            if result.len() > 2 {
+                result.remove(result.len() - 2);
+            } else if !head.is_empty() {
+                head.pop();
+            } else if result.len() > 1 {
+                result.remove(0);
+            } else {
+                for part in &mut result {
+                    part.text = cut(&part.text, LONGEST);
+                }
+                break;
+            }
+        }
+        all(&head, &result)
+    }
+
+    /// The hint at a position; `None` where there is nothing to say.
+    pub fn at(&self, position: lsp::Position) -> Option<lsp::InlayHint> {
+        let parts = self.fit();
+        if parts.is_empty() {
+            return None;
+        }
+        let last = parts.len() - 1;
+        let label: Vec<lsp::InlayHintLabelPart> = parts
+            .into_iter()
+            .enumerate()
+            .map(|(at, part)| lsp::InlayHintLabelPart {
+                // The separator belongs to the part before it: one part, one click.
+                value: if at < last { format!("{}{BETWEEN}", part.text) } else { part.text },
+                tooltip: part.tooltip.map(Into::into),
+                location: None,
+                command: part.command,
+            })
+            .collect();
+        Some(lsp::InlayHint {
+            position,
+            label: label.into(),
+            kind: None,
+            text_edits: None,
+            tooltip: None,
+            padding_left: Some(true),
+            padding_right: None,
+            data: None,
+        })
+    }
+}
+
+/// At most `longest` characters.
+fn cut(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// The parts of a run's hint.
+pub fn result(entry: &RunEntry, record: &Run) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let report = |text: &str| Part {
+        text: text.to_owned(),
+        tooltip: Some(tooltip(record)),
+        command: Some(command("Open the report", "openReport", json!({"run": record.run}))),
+    };
+    if entry.anchor.stale && entry.status.is_final() {
+        parts.push(Part { tooltip: Some("The text was changed since.".to_owned()), ..Part::plain("stale") });
+    }
+    match record.status {
+        RunStatus::Queued => parts.push(report("queued")),
+        RunStatus::Running => {
+            parts.push(report(&if entry.step > 0 { format!("running step {}", entry.step) } else { "running".to_owned() }))
+        }
+        RunStatus::Cancelled => {}
+        RunStatus::Failed => {
+            let error = record.steps.iter().rev().find_map(|step| step.error.as_ref()).map(|error| cut(&escape::plain(&error.ename), 24));
+            parts.push(Part {
+                command: report("").command,
+                tooltip: Some(tooltip(record)),
+                ..Part::plain(error.unwrap_or_else(|| "failed".to_owned()))
+            });
+            parts.push(report("report"));
+        }
+        RunStatus::Completed | RunStatus::Incomplete => {
+            if entry.code {
+                parts.extend(value(record).map(Part::plain));
+            }
+            let charts = record.artifacts.iter().filter(|artifact| artifact.mime.starts_with("image/"));
+            for (number, chart) in (1..=9).zip(charts) {
+                parts.push(Part {
+                    text: format!("chart {number}"),
+                    tooltip: Some(escape::plain(chart.caption.as_deref().unwrap_or(&chart.name))),
+                    command: Some(command(format!("Open {}", chart.name), "openArtifact", json!({"run": record.run, "name": chart.name}))),
+                });
+            }
+            parts.push(report("report"));
+        }
+    }
+    parts
+}
+
+/// The value of a cell: its result or the last line that it printed, and how long it took.
+fn value(record: &Run) -> Option<String> {
+    let step = record.steps.last()?;
+    let shown = step.result.as_deref().or_else(|| step.stdout.lines().rev().find(|line| !line.trim().is_empty()));
+    let plain = shown.map(escape::plain).unwrap_or_default();
+    let first = plain.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let time = if step.duration_ms >= 1000 {
+        format!("{}.{} s", step.duration_ms / 1000, step.duration_ms % 1000 / 100)
+    } else {
+        format!("{} ms", step.duration_ms)
+    };
+    Some(if first.is_empty() { time } else { cut(first, 24) })
+}
+
+fn tooltip(record: &Run) -> String {
+    let what = match (&record.error, &record.final_answer) {
+        (Some(error), _) => &error.message,
+        (None, Some(answer)) => answer,
+        (None, None) => &record.question,
+    };
+    cut(&escape::plain(what), 300)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(columns: Option<&str>, result: &[&str]) -> String {
+        let line = LineHint { columns: columns.map(str::to_owned), result: result.iter().map(|text| Part::plain(*text)).collect() };
+        let text = line.fit().iter().map(|part| part.text.clone()).collect::<Vec<_>>().join(BETWEEN);
+        assert!(text.chars().count() <= LONGEST, "{text}");
+        text
+    }
+
+    #[test]
+    fn a_line_has_forty_characters_and_keeps_what_matters() {
+        assert_eq!(hint(Some("12 cols · 3 with gaps"), &[]), "12 cols · 3 with gaps");
+        assert_eq!(hint(None, &["chart 1", "chart 2", "report"]), "chart 1 · chart 2 · report");
+        assert_eq!(hint(Some("12 cols · 3 with gaps"), &["chart 1", "report"]), "12 cols · 3 with gaps · chart 1 · report");
+        assert_eq!(hint(Some("12 cols · 3 with gaps"), &["chart 1", "chart 2", "report"]), "12 cols · chart 1 · chart 2 · report");
+        let many = ["stale", "chart 1", "chart 2", "chart 3", "chart 4", "report"];
+        assert_eq!(hint(Some("12 cols · 3 with gaps"), &many), "12 cols · stale · chart 1 · report");
+        assert_eq!(hint(None, &[&"x".repeat(60)]).chars().count(), LONGEST);
+    }
+}

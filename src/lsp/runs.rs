@@ -1,0 +1,383 @@
+//! Runs that were asked for over this connection, as they go on: progress, notifications, refreshes, and at the end
+//! the report on the screen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::gen_lsp_types as lsp;
+use url::Url;
+
+use super::documents::LineShift;
+use super::event::{Event, RunUpdate};
+use super::ext::RunChangedParams;
+use super::outbox::Outbox;
+use super::progress::{Progress, Shown};
+use super::state::State;
+use crate::agent::events::RunEvent;
+use crate::agent::ports::Approval;
+use crate::agent::run::{Run, RunStatus};
+use crate::report::escape;
+use crate::session::{EventHandler, Session};
+
+/// Time between two refreshes of a report that grows.
+const PACE: Duration = Duration::from_millis(200);
+
+/// Runs that are remembered for hints; older ones are found by their session.
+const MAX_RUNS: usize = 300;
+
+/// The lines of its document that a run is about, as edits move them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anchor {
+    /// First line.
+    pub first: u32,
+    /// Last line, included.
+    pub last: u32,
+    /// It is about the whole document: its results stand on the first line.
+    pub whole: bool,
+    /// What it is about was changed since.
+    pub stale: bool,
+}
+
+impl Anchor {
+    /// Moves with an edit; `None` is a change of the whole text.
+    pub fn edited(&mut self, shift: Option<LineShift>) {
+        let Some(shift) = shift else {
+            self.stale = true;
+            return;
+        };
+        if self.whole {
+            self.stale = true;
+        } else if shift.last < self.first {
+            self.first = moved(self.first, shift.delta);
+            self.last = moved(self.last, shift.delta);
+        } else if shift.first <= self.last {
+            self.stale = true;
+            self.last = moved(self.last, shift.delta).max(self.first);
+        }
+    }
+
+    /// The line at whose end results stand.
+    pub fn line(&self) -> u32 {
+        if self.whole { 0 } else { self.last }
+    }
+}
+
+fn moved(line: u32, delta: i64) -> u32 {
+    u32::try_from((i64::from(line) + delta).max(0)).unwrap_or(u32::MAX)
+}
+
+/// A run of this connection.
+pub struct RunEntry {
+    /// Its id.
+    pub id: String,
+    /// Its session.
+    pub session: Arc<Session>,
+    /// The document that it is about.
+    pub uri: Option<Url>,
+    /// Where its results stand.
+    pub anchor: Anchor,
+    /// How it stands.
+    pub status: RunStatus,
+    /// The step that is under way or was the last.
+    pub step: u32,
+    /// It executes a person's code, without a model.
+    pub code: bool,
+    /// A person has cleared its hints.
+    pub hidden: bool,
+    title: String,
+    progress: Option<Progress>,
+    over: CancellationToken,
+}
+
+impl RunEntry {
+    /// Its record as it is now.
+    pub fn record(&self) -> Option<Arc<Run>> {
+        self.session.run(&self.id)
+    }
+}
+
+/// All runs of this connection, oldest first.
+#[derive(Default)]
+pub struct Runs {
+    next: u64,
+    entries: BTreeMap<u64, RunEntry>,
+}
+
+/// What is known of a run before it has an id.
+pub struct NewRun {
+    /// The document that it is about.
+    pub uri: Option<Url>,
+    /// Where its results stand.
+    pub anchor: Anchor,
+    /// It executes a person's code, without a model.
+    pub code: bool,
+    /// What a progress says.
+    pub title: String,
+}
+
+impl Runs {
+    /// A number for a run to come.
+    pub fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// The run of this id.
+    pub fn get(&self, id: &str) -> Option<&RunEntry> {
+        self.entries.values().rev().find(|entry| entry.id == id)
+    }
+
+    /// The latest run.
+    pub fn latest(&self) -> Option<&RunEntry> {
+        self.entries.values().next_back()
+    }
+
+    /// Runs about a document, newest first.
+    pub fn about<'a>(&'a self, uri: &'a Url) -> impl Iterator<Item = &'a RunEntry> {
+        self.entries.values().rev().filter(move |entry| entry.uri.as_ref() == Some(uri))
+    }
+
+    /// A document was edited.
+    pub fn edited(&mut self, uri: &Url, shift: Option<LineShift>) {
+        for entry in self.entries.values_mut().filter(|entry| entry.uri.as_ref() == Some(uri)) {
+            entry.anchor.edited(shift);
+        }
+    }
+
+    /// A person cleared the hints of a document, or of all.
+    pub fn hide(&mut self, uri: Option<&Url>) {
+        for entry in self.entries.values_mut().filter(|entry| uri.is_none() || entry.uri.as_ref() == uri) {
+            entry.hidden = true;
+        }
+    }
+
+    fn insert(&mut self, number: u64, entry: RunEntry) {
+        self.entries.insert(number, entry);
+        while self.entries.len() > MAX_RUNS
+            && let Some(oldest) = self.entries.iter().find(|(_, entry)| entry.status.is_final()).map(|(number, _)| *number)
+        {
+            self.entries.remove(&oldest);
+        }
+    }
+}
+
+/// What a session tells about a run, as events of the main loop. Text that streams only touches the report.
+pub fn event_handler(number: u64, events: mpsc::UnboundedSender<Event>, touched: Arc<Notify>) -> EventHandler {
+    Arc::new(move |event: &RunEvent| {
+        touched.notify_one();
+        let progress = |what: String| RunUpdate::Progress(crate::agent::ports::Progress { what, fraction: None });
+        let update = match event {
+            RunEvent::Status(status) if !status.is_final() => RunUpdate::Status(*status),
+            RunEvent::StepStarted { step, .. } => RunUpdate::Step(*step),
+            RunEvent::Progress(progress) => RunUpdate::Progress(progress.clone()),
+            RunEvent::TurnStarted(turn) => progress(format!("asking the model, turn {turn}")),
+            RunEvent::Concluded { .. } => RunUpdate::Concluded,
+            _ => return,
+        };
+        // The main loop is gone when the connection ends.
+        let _ = events.send(Event::Run(number, update));
+    })
+}
+
+/// Remembers a run that was queued, and tells the client.
+pub fn started(state: &mut State, number: u64, id: &str, session: Arc<Session>, new: NewRun, touched: Arc<Notify>) {
+    let over = CancellationToken::new();
+    if state.features.text_document_content
+        && let Ok(uri) = Url::parse(&super::uris::report(id))
+    {
+        tokio::spawn(refresh_while_it_grows(uri, state.outbox.clone(), touched, over.clone()));
+    }
+    let entry = RunEntry {
+        id: id.to_owned(),
+        session,
+        uri: new.uri,
+        anchor: new.anchor,
+        status: RunStatus::Queued,
+        step: 0,
+        code: new.code,
+        hidden: false,
+        title: new.title,
+        progress: None,
+        over,
+    };
+    tell(state, &entry);
+    state.runs.insert(number, entry);
+}
+
+/// Asks the client to read a report again while the run streams.
+async fn refresh_while_it_grows(uri: Url, outbox: Outbox, touched: Arc<Notify>, over: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = over.cancelled() => break,
+            () = touched.notified() => outbox.refresh_content(uri.clone()),
+        }
+        tokio::time::sleep(PACE).await;
+    }
+    outbox.refresh_content(uri);
+}
+
+/// `codeinterp/runChanged`, for clients that want it.
+fn tell(state: &State, entry: &RunEntry) {
+    if !state.features.options.run_events {
+        return;
+    }
+    state.outbox.run_changed(RunChangedParams {
+        run: entry.id.clone(),
+        status: entry.status.as_str().to_owned(),
+        step: entry.step,
+        uri: entry.uri.as_ref().map(Url::to_string),
+        document: state.report_uri(&entry.session, &entry.id),
+    });
+}
+
+/// A run went on.
+pub fn update(state: &mut State, number: u64, update: RunUpdate) {
+    let can_progress = state.features.progress;
+    let Some(entry) = state.runs.entries.get_mut(&number) else { return };
+    match update {
+        RunUpdate::Status(status) => {
+            entry.status = status;
+            if status == RunStatus::Running && can_progress && entry.progress.is_none() {
+                entry.progress = Some(Progress::begin(state.outbox.clone(), &entry.id, entry.title.clone()));
+            }
+            refresh(state);
+        }
+        RunUpdate::Step(step) => {
+            entry.step = step;
+            if let Some(progress) = &entry.progress {
+                progress.show(Shown { message: format!("step {step}"), percentage: None });
+            }
+        }
+        RunUpdate::Progress(now) => {
+            if let Some(progress) = &entry.progress {
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a percentage")]
+                let percentage = now.fraction.map(|fraction| (fraction.clamp(0.0, 1.0) * 100.0) as u32);
+                progress.show(Shown { message: escape::plain(&now.what), percentage });
+            }
+            return;
+        }
+        RunUpdate::Concluded => {
+            let record = entry.record();
+            entry.status = record.as_ref().map_or(RunStatus::Failed, |record| record.status);
+            entry.step = record.as_ref().map_or(entry.step, |record| record.total_steps);
+            entry.progress = None;
+            entry.over.cancel();
+            refresh(state);
+        }
+    }
+    let Some(entry) = state.runs.entries.get(&number) else { return };
+    tell(state, entry);
+    if entry.status.is_final() {
+        present(state, entry);
+    }
+}
+
+/// Hints and lenses show how runs stand.
+fn refresh(state: &State) {
+    if state.features.inlay_hint_refresh {
+        state.outbox.refresh_hints();
+    }
+    if state.features.code_lens_refresh {
+        state.outbox.refresh_lenses();
+    }
+}
+
+/// Shows the end of a run to clients that do not do so themselves.
+fn present(state: &State, entry: &RunEntry) {
+    if state.features.options.run_events || entry.status == RunStatus::Cancelled {
+        return;
+    }
+    let Some(record) = entry.record() else { return };
+    if let Some(error) = &record.error {
+        state.outbox.show(lsp::MessageType::Error, escape::plain(&format!("codeinterp: {}. {}", error.message, error.hint)));
+        return;
+    }
+    let document = state.report_uri(&entry.session, &entry.id);
+    let (outbox, show) = (state.outbox.clone(), state.features.show_document);
+    let path = entry.session.store().run_dir(&entry.id).join("report.md");
+    tokio::spawn(async move {
+        let shown = match Url::parse(&document) {
+            Ok(uri) if show => {
+                outbox.show_document(lsp::ShowDocumentParams { uri, external: None, take_focus: Some(false), selection: None }).await
+            }
+            _ => false,
+        };
+        if !shown {
+            outbox.show(lsp::MessageType::Info, format!("codeinterp: the report is {}", path.display()));
+        }
+    });
+}
+
+/// Cancels a run, or all. Returns the ids of those that were not over.
+pub fn cancel(state: &State, run: Option<&str>) -> Vec<String> {
+    let mut cancelled: Vec<String> = state.sessions.all().iter().flat_map(|session| session.cancel(run)).collect();
+    cancelled.sort_unstable();
+    cancelled
+}
+
+/// A document was saved: with `live` on, its latest analysis of the whole file is run again.
+pub fn saved(state: &mut State, uri: &Url) {
+    if !state.settings.live {
+        return;
+    }
+    let latest = state.runs.about(uri).find(|entry| entry.anchor.whole && !entry.hidden);
+    let Some(entry) = latest.filter(|entry| entry.status.is_final() && entry.anchor.stale) else { return };
+    let (id, session, title) = (entry.id.clone(), Arc::clone(&entry.session), entry.title.clone());
+    let new = NewRun { uri: Some(uri.clone()), anchor: Anchor { first: 0, last: 0, whole: true, stale: false }, code: false, title };
+    super::commands::queue(state, session, crate::session::RunRequest::new(crate::session::RunKind::Rerun { parent: id }, Vec::new()), new);
+}
+
+/// Asks the person in the editor before code runs.
+pub struct AskPerson {
+    /// Sends to the client.
+    pub outbox: Outbox,
+}
+
+/// Lines of code that the question shows; the report shows all.
+const SHOWN_LINES: usize = 25;
+
+#[async_trait]
+impl Approval for AskPerson {
+    async fn approve(&self, step: u32, code: &str) -> bool {
+        let mut shown: Vec<&str> = code.lines().take(SHOWN_LINES + 1).collect();
+        if shown.len() > SHOWN_LINES {
+            shown[SHOWN_LINES] = "…";
+        }
+        let text = format!("codeinterp: run step {step} in the sandbox?\n\n{}", escape::plain(&shown.join("\n")));
+        self.outbox.ask(text, &["Run", "Stop"]).await.as_deref() == Some("Run")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anchor(first: u32, last: u32) -> Anchor {
+        Anchor { first, last, whole: false, stale: false }
+    }
+
+    fn edited(mut anchor: Anchor, first: u32, last: u32, delta: i64) -> (u32, u32, bool) {
+        anchor.edited(Some(LineShift { first, last, delta }));
+        (anchor.first, anchor.last, anchor.stale)
+    }
+
+    #[test]
+    fn results_move_with_the_lines_that_they_are_about() {
+        assert_eq!(edited(anchor(5, 7), 1, 1, 2), (7, 9, false));
+        assert_eq!(edited(anchor(5, 7), 1, 3, -2), (3, 5, false));
+        assert_eq!(edited(anchor(5, 7), 8, 8, 4), (5, 7, false));
+        assert_eq!(edited(anchor(5, 7), 6, 6, 1), (5, 8, true));
+        assert_eq!(edited(anchor(5, 7), 0, 9, -9), (5, 5, true));
+    }
+
+    #[test]
+    fn any_edit_makes_results_about_a_whole_document_stale() {
+        let mut whole = Anchor { first: 0, last: 0, whole: true, stale: false };
+        whole.edited(Some(LineShift { first: 90, last: 90, delta: 0 }));
+        assert!(whole.stale);
+    }
+}
