@@ -161,7 +161,7 @@ def test_a_delimiter_of_two_characters_is_found():
 
 def test_what_stands_below_a_table_is_left_out_and_said():
     assert said(fixture("notes_below.csv"), "1 footer line")
-    assert said(fixture("other_table_below.csv"), "another table of 5 columns", "2 record(s)")
+    assert said(fixture("other_table_below.csv"), "another table of 5 columns", "3 record(s)")
 
 
 def test_ragged_rows_are_named_with_their_lines():
