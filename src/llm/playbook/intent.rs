@@ -1,0 +1,322 @@
+//! What a question asks for: counts, extremes, means, sums, the top N, by group; in English and Chinese.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::facts::{Facts, Kind, Table};
+
+/// How values are brought together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// How many.
+    Count,
+    /// How many different ones.
+    Distinct,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// The mean.
+    Mean,
+    /// The median.
+    Median,
+    /// The sum.
+    Sum,
+}
+
+/// A question that was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// File of the table.
+    pub table: String,
+    /// How.
+    pub measure: Measure,
+    /// Of which column; `None` for rows.
+    pub value: Option<String>,
+    /// By which column.
+    pub group: Option<(String, Kind)>,
+    /// Only rows with this value in this column.
+    pub filter: Option<(String, String)>,
+    /// Only the first so many; negative for the last.
+    pub top: Option<i64>,
+}
+
+/// What the question asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Intent {
+    /// An overview of everything.
+    Overview,
+    /// Something that the playbook can calculate.
+    Query(Query),
+    /// How two columns go together.
+    Relation {
+        /// File of the table.
+        table: String,
+        /// One column.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// What is missing.
+    Missing {
+        /// File of the table.
+        table: String,
+    },
+    /// Something that only a language model understands.
+    Unknown,
+}
+
+struct Patterns {
+    overview: Regex,
+    missing: Regex,
+    relation: Regex,
+    top: Regex,
+    bottom: Regex,
+    measures: [(Measure, Regex); 7],
+    by: Regex,
+}
+
+#[expect(clippy::unwrap_used, reason = "constant patterns, compiled by the tests")]
+static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
+    let pattern = |text: &str| Regex::new(&format!("(?i){text}")).unwrap();
+    Patterns {
+        overview: pattern(
+            r"overview|summar|describe|explore|analy[sz]|profile|insight|what('s| is) in|look at|tell me about|visuali[sz]e|plot|chart|概览|概述|概况|总结|描述|分析|探索|看看|介绍|可视化|画图|图表",
+        ),
+        missing: pattern(r"\bmissing|\bnulls?\b|\bnan\b|\bgaps?\b|incomplete|缺失|空值|空缺"),
+        relation: pattern(r"correlat|relation|depend on|go together|相关|关系|关联"),
+        top: pattern(
+            r"\b(?:top|first|largest|highest|biggest)\s+(\d+|one|two|three|four|five|ten)\b|(\d+)\s+(?:largest|highest|biggest|most|best)|前\s*(\d+|[一二两三四五六七八九十])",
+        ),
+        bottom: pattern(
+            r"\b(?:bottom|last|smallest|lowest)\s+(\d+|one|two|three|four|five|ten)\b|(\d+)\s+(?:smallest|lowest|least|worst)|[后倒]数?\s*第?(\d+|[一二两三四五六七八九十])",
+        ),
+        measures: [
+            (Measure::Distinct, pattern(r"distinct|unique|how many different|different|不同的?|去重|几种|多少种")),
+            (Measure::Median, pattern(r"\bmedian|中位数")),
+            (Measure::Mean, pattern(r"\bmean\b|average|\bavg\b|平均|均值")),
+            (Measure::Sum, pattern(r"\bsum\b|\btotals?\b|altogether|总和|合计|总计|总额|总量|总数|求和")),
+            (
+                Measure::Max,
+                pattern(
+                    r"\bmax|highest|largest|biggest|greatest|\bmost\b|\bbest\b|\btop\b|longest|latest|最大|最高|最多|最好|最长|最贵|最新",
+                ),
+            ),
+            (
+                Measure::Min,
+                pattern(r"\bmin|lowest|smallest|\bleast\b|\bworst\b|\bbottom\b|shortest|earliest|最小|最低|最少|最差|最短|最便宜|最早"),
+            ),
+            (Measure::Count, pattern(r"how many|\bcounts?\b|number of|how often|多少|几个|几条|数量|计数|个数|行数|记录数|次数")),
+        ],
+        by: pattern(r"\b(?:by|per|for each|each|for every|every|across|grouped by|which|what)\s+|按照?|每个?一?|各个?|不同的?|哪一?个?种?"),
+    }
+});
+
+impl Intent {
+    /// Reads the question against what the tables hold.
+    pub fn of(question: &str, facts: &Facts) -> Self {
+        let Some(table) = table_of(question, facts) else { return Self::Overview };
+        let mentions = mentions(question, table);
+        let name = || table.name.clone();
+        let kind = |column: &str| table.column(column).map_or(Kind::Text, |column| column.kind);
+        let numbers: Vec<&str> = mentions
+            .iter()
+            .filter(|mention| matches!(kind(&mention.column), Kind::Number | Kind::Year))
+            .map(|mention| mention.column.as_str())
+            .collect();
+        if PATTERNS.relation.is_match(question) {
+            if let [first, second, ..] = numbers.as_slice() {
+                return Self::Relation { table: name(), first: (*first).to_owned(), second: (*second).to_owned() };
+            }
+        }
+        if PATTERNS.missing.is_match(question) {
+            return Self::Missing { table: name() };
+        }
+        if let Some(query) = query(question, table, &mentions) {
+            return Self::Query(query);
+        }
+        if question.trim().is_empty() || PATTERNS.overview.is_match(question) { Self::Overview } else { Self::Unknown }
+    }
+}
+
+/// A column that a question names, and where.
+struct Mention {
+    column: String,
+    start: usize,
+}
+
+/// The table with the most named columns; the first one where none is named.
+fn table_of<'a>(question: &str, facts: &'a Facts) -> Option<&'a Table> {
+    let mut best: Option<(usize, &Table)> = None;
+    for table in &facts.tables {
+        let named = usize::from(question.contains(&table.name)) * 10 + mentions(question, table).len();
+        if best.is_none_or(|(score, _)| named > score) {
+            best = Some((named, table));
+        }
+    }
+    best.map(|(_, table)| table)
+}
+
+/// Columns that the question names, in its order; a longer name hides a shorter one within it.
+fn mentions(question: &str, table: &Table) -> Vec<Mention> {
+    let folded = fold(question);
+    let mut columns: Vec<(&str, String)> = table.columns.iter().map(|column| (column.name.as_str(), fold(&column.name))).collect();
+    columns.sort_by_key(|(_, folded)| std::cmp::Reverse(folded.len()));
+    let mut taken = vec![false; folded.len()];
+    let mut found = Vec::new();
+    for (name, wanted) in columns {
+        let wanted = wanted.trim();
+        if wanted.is_empty() {
+            continue;
+        }
+        let forms = [wanted.to_owned(), format!("{wanted}s"), wanted.strip_suffix('s').unwrap_or(wanted).to_owned()];
+        let hit = forms.iter().filter(|form| !form.is_empty()).find_map(|form| {
+            folded
+                .match_indices(form.as_str())
+                .map(|(at, _)| at)
+                .find(|at| {
+                    let end = at + form.len();
+                    let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+                    let whole = !word(folded[..*at].chars().next_back()) && !word(folded[end..].chars().next());
+                    (whole || !form.is_ascii()) && !taken[*at..end].iter().any(|taken| *taken)
+                })
+                .map(|at| (at, at + form.len()))
+        });
+        if let Some((start, end)) = hit {
+            taken[start..end].iter_mut().for_each(|byte| *byte = true);
+            found.push(Mention { column: name.to_owned(), start });
+        }
+    }
+    found.sort_by_key(|mention| mention.start);
+    found
+}
+
+/// Lower case, with blanks for what divides words in names; of the same byte length where possible is not needed.
+fn fold(text: &str) -> String {
+    text.chars().map(|c| if matches!(c, '_' | '-' | '.' | '/') { ' ' } else { c }).flat_map(char::to_lowercase).collect()
+}
+
+fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
+    let kind = |column: &str| table.column(column).map_or(Kind::Text, |column| column.kind);
+    let top = limit(&PATTERNS.top, question).or_else(|| limit(&PATTERNS.bottom, question).map(|count| -count));
+    let measure = PATTERNS.measures.iter().find(|(_, pattern)| pattern.is_match(question)).map(|(measure, _)| *measure);
+    let measure = measure.or(top.map(|_| Measure::Max))?;
+    let folded = fold(question);
+    let value = mentions
+        .iter()
+        .find(|mention| kind(&mention.column) == Kind::Number)
+        .or_else(|| mentions.iter().find(|mention| kind(&mention.column) == Kind::Year));
+    let groupable =
+        |mention: &&Mention| matches!(kind(&mention.column), Kind::Category | Kind::Text | Kind::Date | Kind::Year | Kind::Identifier);
+    let others: Vec<&Mention> =
+        mentions.iter().filter(groupable).filter(|mention| value.is_none_or(|value| value.column != mention.column)).collect();
+    // The column right after "by", "per", "each", "按", "每" is the group, also where it holds numbers.
+    let after_by = PATTERNS
+        .by
+        .find_iter(&folded)
+        .find_map(|found| mentions.iter().find(|mention| (found.end()..found.end() + 5).contains(&mention.start)));
+    let group = after_by.filter(|mention| value.is_none_or(|value| value.column != mention.column)).or_else(|| others.first().copied());
+    let mut filter = None;
+    for column in table.of_kind(Kind::Category) {
+        for (value, _) in &column.top {
+            let wanted = fold(value);
+            let at = if wanted.chars().count() < 2 || wanted.chars().all(|c| c.is_ascii_digit()) { None } else { folded.find(&wanted) };
+            if at.is_some_and(|at| !folded[..at].ends_with(|c: char| c.is_ascii_alphanumeric()) || !wanted.is_ascii()) && filter.is_none() {
+                filter = Some((column.name.clone(), value.clone()));
+            }
+        }
+    }
+    let group = group.filter(|group| filter.as_ref().is_none_or(|(column, _)| *column != group.column));
+    let value = value.map(|mention| mention.column.clone());
+    let needs_value = !matches!(measure, Measure::Count | Measure::Distinct | Measure::Max | Measure::Min);
+    if value.is_none() && (needs_value || (group.is_none() && !matches!(measure, Measure::Count))) {
+        return None;
+    }
+    Some(Query {
+        table: table.name.clone(),
+        measure,
+        value,
+        group: group.map(|mention| (mention.column.clone(), kind(&mention.column))),
+        filter,
+        top,
+    })
+}
+
+/// The number of a `top 5` or `前五`.
+fn limit(pattern: &Regex, question: &str) -> Option<i64> {
+    let captures = pattern.captures(question)?;
+    let word = (1..captures.len()).find_map(|group| captures.get(group))?.as_str().to_lowercase();
+    let count = match word.as_str() {
+        "one" | "一" => 1,
+        "two" | "二" | "两" => 2,
+        "three" | "三" => 3,
+        "four" | "四" => 4,
+        "five" | "五" => 5,
+        "六" => 6,
+        "七" => 7,
+        "八" => 8,
+        "九" => 9,
+        "ten" | "十" => 10,
+        digits => digits.parse().ok()?,
+    };
+    (1..=1000).contains(&count).then_some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        Facts::of(
+            "Table \"sales.csv\": 100 rows, 5 columns, 0 duplicate rows\n\
+             - \"order_date\": date, 100 values, 0 missing, 90 distinct, from 2024-01-01 to 2024-06-01\n\
+             - \"product\": category, 100 values, 0 missing, 3 distinct, top {\"tea\": 50, \"coffee\": 30}\n\
+             - \"unit price\": number, 100 values, 0 missing, 20 distinct, min 1, max 9, mean 4, median 4, sum 400\n\
+             - \"price\": number, 98 values, 2 missing, 20 distinct, min 1, max 9, mean 4, median 4, sum 400\n\
+             - \"地区\": category, 100 values, 0 missing, 3 distinct, top {\"华东\": 50}\n\
+             - \"销售额\": number, 100 values, 0 missing, 50 distinct, min 1, max 9, mean 4, median 4, sum 400\n",
+        )
+    }
+
+    fn check(question: &str, measure: Measure, value: Option<&str>, group: Option<&str>, top: Option<i64>) {
+        match Intent::of(question, &facts()) {
+            Intent::Query(query) => {
+                assert_eq!(
+                    (query.measure, query.value.as_deref(), query.group.as_ref().map(|group| group.0.as_str()), query.top),
+                    (measure, value, group, top),
+                    "{question}"
+                );
+            }
+            other => panic!("{question}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn questions_about_numbers_are_understood() {
+        check("How many rows are there?", Measure::Count, None, None, None);
+        check("What is the average price?", Measure::Mean, Some("price"), None, None);
+        check("maximum unit_price", Measure::Max, Some("unit price"), None, None);
+        check("What is the total price per product?", Measure::Sum, Some("price"), Some("product"), None);
+        check("top 3 products by unit price", Measure::Max, Some("unit price"), Some("product"), Some(3));
+        check("Which product has the lowest price?", Measure::Min, Some("price"), Some("product"), None);
+        check("How many orders by product", Measure::Count, None, Some("product"), None);
+        check("各地区的平均销售额是多少？", Measure::Mean, Some("销售额"), Some("地区"), None);
+        check("销售额最高的前五个地区", Measure::Max, Some("销售额"), Some("地区"), Some(5));
+        check("一共有多少行？", Measure::Count, None, None, None);
+        check("How many different products?", Measure::Distinct, None, Some("product"), None);
+    }
+
+    #[test]
+    fn a_named_value_restricts_the_rows() {
+        let Intent::Query(query) = Intent::of("mean price of coffee", &facts()) else { panic!("not understood") };
+        assert_eq!(query.filter, Some(("product".to_owned(), "coffee".to_owned())));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said_to_be_unknown() {
+        assert_eq!(Intent::of("Why did customers leave us?", &facts()), Intent::Unknown);
+        assert_eq!(Intent::of("Give me an overview", &facts()), Intent::Overview);
+        assert_eq!(Intent::of("分析一下这个文件", &facts()), Intent::Overview);
+    }
+}

@@ -1,0 +1,11 @@
+df = tables[@table@]
+missing = df.isna().mean().mul(100)
+missing = missing[missing > 0].sort_values().tail(20)
+plt.figure(figsize=(8, 1.5 + 0.35 * len(missing)))
+plt.barh(missing.index, missing.values)
+plt.xlabel(@axis@)
+plt.title(@title@)
+plt.tight_layout()
+plt.show()
+total = int(df.isna().sum().sum())
+print(f"- @finding@")

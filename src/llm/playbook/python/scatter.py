@@ -1,0 +1,15 @@
+df = tables[@table@]
+first, second = @first@, @second@
+pair = df[[first, second]].dropna().astype(float)
+slope, start = np.polyfit(pair[first], pair[second], 1)
+plt.figure(figsize=(7, 4.5))
+plt.scatter(pair[first], pair[second], s=14, alpha=0.6)
+ends = np.array([pair[first].min(), pair[first].max()])
+plt.plot(ends, slope * ends + start, color="black", linewidth=1)
+plt.xlabel(first)
+plt.ylabel(second)
+plt.title(@title@)
+plt.tight_layout()
+plt.show()
+value = pair[first].corr(pair[second])
+print(f"- @finding@")
