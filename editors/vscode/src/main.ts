@@ -83,6 +83,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerTreeDataProvider('codeinterp.runs', disposeWith(context, new RunsTree(runs, readArtifact))),
     vscode.window.registerTreeDataProvider('codeinterp.variables', disposeWith(context, variables)),
     registerCommands(ctx),
+    vscode.workspace.onDidOpenTextDocument((document) => fs.opened(document)),
     theServer.onState((state) => {
       if (state === 'running') {
         fs.allChanged();

@@ -72,6 +72,22 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
     }
   }
 
+  /**
+   * Takes a document that has just been opened. A change announced between its reading and its opening reaches nobody in
+   * VS Code, so that it is announced again.
+   */
+  opened(document: vscode.TextDocument): void {
+    const target = document.uri.scheme === SCHEME ? parsePath(document.uri.path) : undefined;
+    if (target === undefined || target.kind === 'artifact') {
+      return;
+    }
+    const path = serverPath(target);
+    const text = this.texts.get(path);
+    if (text !== undefined && (text.stale || Buffer.from(text.bytes).toString('utf8') !== document.getText())) {
+      this.pathChanged(path);
+    }
+  }
+
   watch(): vscode.Disposable {
     // Every change is announced anyway: there is nothing to watch.
     return new vscode.Disposable(() => undefined);

@@ -12,7 +12,7 @@ import { Workbench } from './workbench';
 /** Scenarios with a model of the editor. */
 export function models(parts: Parts): Group[] {
   const start = (): Promise<Workbench> =>
-    Workbench.start(parts, scripted(parts, { settings: { 'codeinterp.model': 'editor' }, extensions: [packModel()] }));
+    Workbench.start(parts, scripted(parts, { settings: { 'codeinterp.model': 'editor' }, extensions: [packModel()], args: ['--enable-proposed-api', 'codeinterp-test.language-model'] }));
   const ask = async (bench: Workbench, consent: RegExp): Promise<void> => {
     await bench.open('sales.csv');
     await bench.command('Code Interpreter: Ask About File…');

@@ -22,8 +22,10 @@ export interface Setup {
   files: Record<string, string | Buffer>;
   /** Keep the question whether the workspace is trusted. */
   untrusted?: boolean;
-  /** Folders of further extensions. */
+  /** Packages of further extensions. */
   extensions?: string[];
+  /** Further arguments of the editor. */
+  args?: string[];
 }
 
 const QUIET = {
@@ -77,7 +79,7 @@ export class Workbench {
     }
     const port = await freePort();
     const args = ['--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--user-data-dir', data, '--extensions-dir', extensions, '--disable-telemetry', '--disable-update-check'];
-    const child = spawn(parts.node, [parts.codeServer, ...args, ...(setup.untrusted === true ? [] : ['--disable-workspace-trust']), folder], {
+    const child = spawn(parts.node, [parts.codeServer, ...args, ...(setup.untrusted === true ? [] : ['--disable-workspace-trust']), ...(setup.args ?? []), folder], {
       env: { ...process.env, XDG_STATE_HOME: path.join(home, 'state'), ...setup.env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -91,7 +93,11 @@ export class Workbench {
     const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
     page.setDefaultTimeout(PATIENCE);
     await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
-    await page.waitForSelector('.monaco-workbench .part.statusbar');
+    // The theme comes from an extension: once it is there, extensions are known.
+    await page.waitForSelector('.monaco-workbench.vs-dark .part.statusbar').catch(async () => {
+      await page.reload();
+      await page.waitForSelector('.monaco-workbench.vs-dark .part.statusbar');
+    });
     return new Workbench(page, folder, home, browser, child, output);
   }
 
