@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -77,6 +77,8 @@ struct Container {
     events: tokio::task::JoinHandle<()>,
     /// The last reading of the CPU counters: nanoseconds of the container, and of the whole machine.
     cpu: std::sync::Mutex<Option<(u64, u64)>>,
+    /// It was removed already; dropping it has nothing left to do.
+    removed: AtomicBool,
 }
 
 impl Container {
@@ -84,7 +86,7 @@ impl Container {
         let oom_kills = Arc::new(AtomicU64::new(0));
         let (said, ended) = watch::channel(None);
         let events = tokio::spawn(follow(Arc::clone(&engine), id.clone(), Arc::clone(&oom_kills), said));
-        Self { engine, id, oom_kills, ended, events, cpu: std::sync::Mutex::new(None) }
+        Self { engine, id, oom_kills, ended, events, cpu: std::sync::Mutex::new(None), removed: AtomicBool::new(false) }
     }
 
     /// Percent of one CPU since the last reading.
@@ -137,6 +139,7 @@ async fn follow(engine: Arc<Engine>, id: String, oom_kills: Arc<AtomicU64>, ende
 impl Enclosure for Container {
     async fn kill(&self) {
         remove(&self.engine, &self.id).await;
+        self.removed.store(true, Ordering::Relaxed);
     }
 
     async fn end_reason(&self) -> Option<String> {
@@ -177,6 +180,9 @@ impl Enclosure for Container {
 impl Drop for Container {
     fn drop(&mut self) {
         self.events.abort();
+        if self.removed.load(Ordering::Relaxed) {
+            return;
+        }
         let (engine, id) = (Arc::clone(&self.engine), std::mem::take(&mut self.id));
         // Without a runtime the end of its input ends the container.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
