@@ -20,6 +20,8 @@ mod retry;
 mod stream;
 mod target;
 
+pub use http::Deadlines;
+
 use std::sync::Arc;
 
 use crate::agent::ports::{Model, ModelError};

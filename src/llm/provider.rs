@@ -33,7 +33,11 @@ pub struct Provider {
 impl Provider {
     /// The provider that the settings name. Nothing is sent yet.
     pub fn new(settings: &Settings) -> Result<Self, ModelError> {
-        let deadlines = Deadlines::from_environment();
+        Self::with_deadlines(settings, Deadlines::from_environment())
+    }
+
+    /// The provider that the settings name, with deadlines of the caller's.
+    pub fn with_deadlines(settings: &Settings, deadlines: Deadlines) -> Result<Self, ModelError> {
         let target = Target::of(
             settings,
             &Client::builder().with_reqwest(http::client("", &deadlines)?).build().map_err(|error| unusable(&error))?,

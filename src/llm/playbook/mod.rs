@@ -5,10 +5,11 @@
 //! - [`dialogue`]: what the conversation says: question, files, outputs so far.
 //! - [`facts`]: what the first step's output shows of the tables.
 //! - [`intent`]: what the question asks for, in English or Chinese.
-//! - [`program`]: the Python of each step.
+//! - [`program`]: the Python of each step; [`calculation`]: of a question about numbers.
 //! - [`answer`]: the last turn.
 
 mod answer;
+mod calculation;
 mod dialogue;
 mod facts;
 mod intent;

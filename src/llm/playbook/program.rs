@@ -1,8 +1,9 @@
 //! The Python of each step. Templates stand in `python/`; names enter them only as string literals.
 
+use super::calculation::calculation;
 use super::dialogue::Dialogue;
 use super::facts::{Column, Facts, Kind, Table};
-use super::intent::{Intent, Measure, Query};
+use super::intent::Intent;
 use crate::profile::Language;
 
 /// A step of the plan.
@@ -36,7 +37,7 @@ pub fn block(say: &str, code: &str) -> String {
 }
 
 /// Text as a Python string literal. JSON strings are Python strings, but for escaped surrogates, which serde never writes.
-fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
 }
 
@@ -298,7 +299,7 @@ fn scatter(table: &str, first: &str, second: &str, language: Language) -> Step {
         Language::English => (
             format!("I draw {second} against {first}."),
             format!("{second} against {first}"),
-            "{second} against {first}: correlation {value:.3f} over {len(pair)} rows; the line rises by {slope:.4g} for each unit of {first}.",
+            "{second} against {first}: correlation {value:.3f} over {len(pair)} rows; the fitted line changes by {slope:.4g} for each unit of {first}.",
         ),
         Language::Chinese => (
             format!("绘制 {second} 与 {first} 的散点图。"),
@@ -338,167 +339,6 @@ fn missing(table: &Table, language: Language) -> Step {
 fn filled(template: &str, places: &[(&str, String)]) -> String {
     let places: Vec<(&str, &str)> = places.iter().map(|(name, text)| (*name, text.as_str())).collect();
     fill(template, &places)
-}
-
-// ── questions ────────────────────────────────────────────────────────────────────────────────────────────────
-
-/// The step that calculates what was asked, and draws it where there are groups.
-fn calculation(query: &Query, table: &Table, language: Language) -> Step {
-    let mut code = format!("df = tables[{}]\n", literal(&table.name));
-    if let Some((column, value)) = &query.filter {
-        code.push_str(&format!("df = df[df[{}].astype(str) == {}]\n", literal(column), literal(value)));
-    }
-    let said = words(query, language);
-    code.push_str(&match &query.group {
-        Some((group, kind)) => grouped(query, group, *kind, &said, language),
-        None => single(query, &said, language),
-    });
-    let say = match language {
-        Language::English => format!("I calculate {said}."),
-        Language::Chinese => format!("计算{said}。"),
-    };
-    Step { say, code, is_answer: true }
-}
-
-/// What is calculated, in words.
-fn words(query: &Query, language: Language) -> String {
-    let value = query.value.as_deref();
-    let rows = language.pick("rows", "行");
-    let mut said = match language {
-        Language::English => match query.measure {
-            Measure::Count => format!("the number of {}", value.map_or_else(|| "rows".to_owned(), |value| format!("values of {value}"))),
-            Measure::Distinct => format!(
-                "the number of different values of {}",
-                value.or(query.group.as_ref().map(|group| group.0.as_str())).unwrap_or("rows")
-            ),
-            measure => format!(
-                "the {} {}",
-                name_of(measure, language),
-                value.map_or_else(|| "number of rows".to_owned(), |value| format!("of {value}"))
-            ),
-        },
-        Language::Chinese => match query.measure {
-            Measure::Count => value.map_or_else(|| "行数".to_owned(), |value| format!("{value} 的值个数")),
-            Measure::Distinct => format!("{} 的不同取值个数", value.or(query.group.as_ref().map(|group| group.0.as_str())).unwrap_or(rows)),
-            measure => {
-                format!("{}{}", value.map_or_else(|| "行数的".to_owned(), |value| format!("{value} 的")), name_of(measure, language))
-            }
-        },
-    };
-    if let Some((column, value)) = &query.filter {
-        said = match language {
-            Language::English => format!("{said} where {column} is {value}"),
-            Language::Chinese => format!("{column} 为 {value} 时{said}"),
-        };
-    }
-    said
-}
-
-fn name_of(measure: Measure, language: Language) -> &'static str {
-    match measure {
-        Measure::Count => language.pick("count", "个数"),
-        Measure::Distinct => language.pick("number of different values", "不同取值个数"),
-        Measure::Max => language.pick("maximum", "最大值"),
-        Measure::Min => language.pick("minimum", "最小值"),
-        Measure::Mean => language.pick("mean", "平均值"),
-        Measure::Median => language.pick("median", "中位数"),
-        Measure::Sum => language.pick("sum", "总和"),
-    }
-}
-
-fn method(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Count => "count",
-        Measure::Distinct => "nunique",
-        Measure::Max => "max",
-        Measure::Min => "min",
-        Measure::Mean => "mean",
-        Measure::Median => "median",
-        Measure::Sum => "sum",
-    }
-}
-
-/// A single number.
-fn single(query: &Query, said: &str, language: Language) -> String {
-    let text = literal(said);
-    let is = language.pick("is", "是");
-    let Some(value) = &query.value else {
-        return format!("said = {text}\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{len(df)}}.\")\n");
-    };
-    let (over, stop) = match language {
-        Language::English => (" (over {len(values)} values)", "."),
-        Language::Chinese => ("（共 {len(values)} 个值）", "。"),
-    };
-    let mut code = format!(
-        "said = {text}\nvalues = df[{}].dropna()\nresult = values.{}()\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{num(result)}}{over}{stop}\")\n",
-        literal(value),
-        method(query.measure)
-    );
-    let extreme = query.top.unwrap_or(match query.measure {
-        Measure::Max => 1,
-        Measure::Min => -1,
-        _ => 0,
-    });
-    if extreme != 0 {
-        let pick = if extreme > 0 { "nlargest" } else { "nsmallest" };
-        code.push_str(&format!("print(df.{pick}({}, {}).to_string(max_cols=12))\n", extreme.abs(), literal(value)));
-    }
-    code
-}
-
-/// One number a group, drawn as bars.
-fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Language) -> String {
-    if query.measure == Measure::Distinct && query.value.is_none() {
-        let is = language.pick("is", "是");
-        return format!(
-            "said = {}\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{df[{}].nunique()}}.\")\n",
-            literal(said),
-            literal(group).replace('"', "'")
-        );
-    }
-    let keys = match kind {
-        Kind::Date => format!("df[{}].dt.to_period(\"M\").astype(str)", literal(group)),
-        _ => format!("df[{}].astype(str)", literal(group)),
-    };
-    // An extreme without a column of its own is about the number of rows.
-    let counts = query.value.is_none();
-    let values = match &query.value {
-        Some(value) => format!("df.groupby(keys)[{}].{}()", literal(value), method(query.measure)),
-        None => "keys.value_counts()".to_owned(),
-    };
-    let ascending = query.measure == Measure::Min || query.top.is_some_and(|top| top < 0);
-    let shown = query.top.map_or(20, i64::abs);
-    let by = match language {
-        Language::English => format!("{} by {group}", if counts { "the number of rows" } else { said }),
-        Language::Chinese => format!("按 {group} 的{}", if counts { "行数" } else { said }),
-    };
-    let (first, order) = match language {
-        Language::English => (
-            "{said[0].upper() + said[1:]}: {first} for {groups.index[0]} ({num(groups.iloc[0])}), of {total} groups.",
-            if ascending { "lowest" } else { "highest" },
-        ),
-        Language::Chinese => {
-            ("{said}：{first}的是 {groups.index[0]}（{num(groups.iloc[0])}），共 {total} 组。", if ascending { "最低" } else { "最高" })
-        }
-    };
-    format!(
-        "said, first = {said}, {order}\n\
-         keys = {keys}\n\
-         groups = {values}.dropna().sort_values(ascending={ascending})\n\
-         total = len(groups)\n\
-         groups = groups.head({shown})\n\
-         plt.figure(figsize=(8, 1.5 + 0.35 * len(groups)))\n\
-         plt.barh([str(name)[:40] for name in groups.index[::-1]], groups.values[::-1])\n\
-         plt.title(said)\n\
-         plt.tight_layout()\n\
-         plt.show()\n\
-         print(f\"- {first}\")\n\
-         for name, value in groups.items():\n    \
-             print(f\"  - {{name}}: {{num(value)}}\")\n",
-        said = literal(&by),
-        order = literal(order),
-        ascending = if ascending { "True" } else { "False" },
-    )
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ import matplotlib.pyplot as plt
 @loads@
 
 def num(value):
-    """A number as people read it: whole numbers whole, others with six significant digits."""
+    """A number as people read it: whole numbers whole, others with four decimals, small ones with six significant digits."""
     value = float(value)
     if not np.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
-    return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.2f}"
+    return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.6g}"
 
 
 def as_table(value):

@@ -1,0 +1,77 @@
+//! What is sent: the endpoint's path, keys, the preview, the ledger.
+
+use codeinterp::agent::first_request;
+use codeinterp::agent::run::SandboxInfo;
+use codeinterp::agent::task::{LoopSettings, Task};
+use codeinterp::config::Settings;
+
+use crate::support::loop_run::{ask, run, settings};
+use crate::support::provider::{Provider, Reply};
+
+#[tokio::test]
+async fn an_endpoint_works_with_and_without_v1_and_gets_no_key_that_is_not_its_own() {
+    for path in ["", "/", "/v1", "/v1/"] {
+        let provider = Provider::start(vec![Reply::text("Hi.")]).await;
+        let mut settings = settings(&provider);
+        settings.endpoint = Some(format!("{}{path}", provider.address));
+        settings.model = Some("openai::local-high".to_owned());
+        assert_eq!(ask(&settings, "q").await.status(), "completed");
+        let request = provider.received().remove(0);
+        assert_eq!(request.path, "/v1/chat/completions");
+        assert_eq!(request.header("authorization"), None);
+        assert_eq!(request.json()["model"], "local-high");
+        assert_eq!(request.json()["stream"], true);
+    }
+}
+
+#[tokio::test]
+async fn the_key_that_is_named_is_sent_to_the_endpoint() {
+    // The variable is one that every test process has; its value stands for a key.
+    let provider = Provider::start(vec![Reply::text("Hi.")]).await;
+    let mut settings = settings(&provider);
+    settings.api_key_env = Some("CARGO_MANIFEST_DIR".to_owned());
+    ask(&settings, "q").await;
+    assert_eq!(provider.received()[0].header("authorization"), Some(format!("Bearer {}", env!("CARGO_MANIFEST_DIR"))));
+}
+
+#[tokio::test]
+async fn a_key_that_a_server_echoes_is_removed() {
+    let key = env!("CARGO_MANIFEST_DIR");
+    for reply in [Reply::error(401, &format!("wrong key {key}")), Reply::text(&format!("Your key is {key}."))] {
+        let provider = Provider::start(vec![reply]).await;
+        let mut settings = settings(&provider);
+        settings.api_key_env = Some("CARGO_MANIFEST_DIR".to_owned());
+        let outcome = ask(&settings, "q").await;
+        assert!(!serde_json::to_string(&outcome.run).unwrap().contains(key), "{:?}", outcome.run);
+    }
+}
+
+#[tokio::test]
+async fn the_preview_is_byte_for_byte_what_is_sent() {
+    let provider = Provider::start(vec![Reply::text("Hi.")]).await;
+    let settings = settings(&provider);
+    let model = codeinterp::llm::connect(&settings).unwrap();
+    let task = Task { question: "How many rows?".to_owned(), ..Task::default() };
+    let sandbox = SandboxInfo { workdir: "/workspace".to_owned(), ..SandboxInfo::default() };
+    let request = first_request(&LoopSettings::from(&settings), &model.info(), &sandbox, &task);
+    let preview = model.preview(&request).await.unwrap().unwrap();
+    assert!(provider.received().is_empty(), "a preview sends nothing");
+    run(&settings, task, None, &tokio_util::sync::CancellationToken::new()).await;
+    assert_eq!(String::from_utf8_lossy(&preview), String::from_utf8_lossy(&provider.received()[0].body));
+}
+
+#[tokio::test]
+async fn the_ledger_says_what_went_where() {
+    let provider = Provider::start(vec![Reply::calls(&["print 1"]), Reply::text("One.")]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    let host = provider.address.strip_prefix("http://").unwrap();
+    assert_eq!(outcome.run.ledger.len(), 2);
+    assert!(outcome.run.ledger.iter().all(|entry| entry.destination == host && entry.bytes > 0));
+    assert_eq!(outcome.run.ledger[1].contents, ["outputs"]);
+}
+
+#[test]
+fn with_nothing_configured_the_playbook_serves() {
+    let model = codeinterp::llm::connect(&Settings::default()).unwrap();
+    assert_eq!((model.info().name.as_str(), model.info().destination), ("playbook", None));
+}
