@@ -17,7 +17,7 @@ async fn a_put_file_is_profiled_without_touching_the_kernel() {
     assert_eq!(profile.columns_detail[1].missing, 1);
     assert!(matches!(&outcomes[1], ProfileOutcome::Failed { file, .. } if file == "missing.csv"), "{:?}", outcomes[1]);
     assert!(rig.sandbox.variables(None).await.unwrap().is_empty());
-    rig.prints(&format!("import pandas as pd\n{}\nprint(df.shape)", profile.load.as_deref().unwrap()), "(3, 2)\n").await;
+    rig.prints(&format!("import pandas as pd\ndf = {}\nprint(df.shape)", profile.load.as_deref().unwrap()), "(3, 2)\n").await;
 }
 
 #[tokio::test]

@@ -166,6 +166,9 @@ class Executions:
                 self._reply(message.get("id"), content)
             elif kind in _DISPLAYS and isinstance(content, dict):
                 self._display(kind, message.get("id"), content, size)
+                # The kernel waits, so that what it prints next comes after the display.
+                if isinstance(message.get("wait"), int) and not kernel.send({"type": "shown", "count": message["wait"]}):
+                    kernel.kill()
         if not alive:
             # It closed its channel: whatever it has become, it is no kernel any more.
             self._supervisor.loop.forget(kernel.fd)

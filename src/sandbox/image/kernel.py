@@ -6,6 +6,7 @@ Nothing here is trusted by the supervisor, since user code runs in this very pro
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 
@@ -28,6 +29,8 @@ class Kernel:
         self._shell = shell
         self._workdir = workdir
         self._running = False
+        self._execution = None
+        self._published = 0
         self._mapped = False
         self._capture = streams.Capture()
         self._tracker = variables.Tracker(shell)
@@ -84,19 +87,30 @@ class Kernel:
         execution = streams.current()
         if execution is None:
             return
+        ordered = execution is self._execution and threading.current_thread() is threading.main_thread()
         execution.flush()
-        message = {"type": kind, "id": execution.parent, "content": content}
+        processes.flush_c_stdio()
+        self._published += ordered
+        message = {"type": kind, "id": execution.parent, "content": content, "wait": self._published if ordered else None}
         try:
             sent = self._channel.send(message)
         except (TypeError, ValueError, RecursionError) as error:
             sys.stderr.write(f"a display could not be sent: {error}\n")
             return
+        except OSError:
+            # A process that a cell forked has no channel.
+            return
         if not sent:
             sys.stderr.write("a display was too large to be sent\n")
+        elif ordered:
+            # Text and displays go separate ways: what is printed next must not overtake this display.
+            while (answer := self._channel.receive()) is not None:
+                if answer.get("type") == "shown" and answer.get("count") == self._published:
+                    break
 
     def _execute(self, message):
         shell = self._shell
-        execution = self._capture.begin(message["id"], self._channel.take_fds(2))
+        self._execution = self._capture.begin(message["id"], self._channel.take_fds(2))
         shell.failure = None
         error = None
         count = shell.execution_count
@@ -127,6 +141,7 @@ class Kernel:
         history = getattr(shell.history_manager, "outputs", None)
         if history:
             history.clear()
+        self._execution = None
         self._capture.end()
         return reply
 

@@ -70,6 +70,11 @@ def _import_stack():
             importlib.import_module(name)
         except Exception as error:
             missing.append(f"{name}: {type(error).__name__}: {error}"[:300])
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        # Showing a table imports a good deal more.
+        table = pandas.DataFrame({"a": [1.5]})
+        str(table), table._repr_html_()
     return missing
 
 
