@@ -137,6 +137,8 @@ pub struct ExecuteReply {
     pub variables: VariableChanges,
     /// Packages that are installed, where a module was not found.
     pub installed: Vec<String>,
+    /// The supervisor did not run it; the kind of refusal is in `ename`.
+    pub refused: bool,
     /// An interrupt was sent to it.
     pub interrupted: bool,
     /// Displays that did not fit into its budget.

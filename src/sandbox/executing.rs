@@ -138,17 +138,18 @@ impl Run<'_> {
     }
 
     async fn finish(self, reply: ExecuteReply) -> Result<Execution, SandboxError> {
-        match (&reply.cause, reply.ename.as_str()) {
-            (Some(cause), _) => {
-                let cause = cause.clone();
-                return self.died_with(&cause, reply).await;
-            }
-            (None, "KernelBusy") => return Err(SandboxError::Busy),
-            (None, "Refused") => return Err(SandboxError::Protocol(reply.evalue)),
-            (None, "KernelDied") => return Err(SandboxError::Gone(reply.evalue)),
-            _ => {}
+        if let Some(cause) = reply.cause.clone() {
+            return self.died_with(&cause, reply).await;
         }
-        let interrupted = reply.interrupted && reply.ename == "KeyboardInterrupt" || reply.ename == "Interrupted";
+        // Names of errors alone prove nothing: Python code may call its own as it likes.
+        match reply.ename.as_str() {
+            _ if !reply.refused => {}
+            "Interrupted" => {}
+            "KernelBusy" => return Err(SandboxError::Busy),
+            "KernelDied" => return Err(SandboxError::Gone(reply.evalue)),
+            _ => return Err(SandboxError::Protocol(reply.evalue)),
+        }
+        let interrupted = reply.refused || (reply.interrupted && reply.ename == "KeyboardInterrupt");
         let (exit_code, error) = match self.ending {
             Some(Ending::Timeout) => (-1, Some(self.timeout_error())),
             // Code that ended by itself in the same moment still ended as it did.

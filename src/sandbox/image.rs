@@ -48,6 +48,7 @@ pub const MODULES: &[(&str, &str)] = modules![
     "profiler/streamed.py",
     "profiler/workbook.py",
     "profiles.py",
+    "replies.py",
     "shell.py",
     "snapshot.py",
     "streams.py",

@@ -29,6 +29,8 @@ use crate::profile::{ProfileError, ProfileOutcome};
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for an answer that needs no user code to end.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Variables of one answer.
+const MAX_VARIABLES: usize = 300;
 /// Time for a new kernel.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -229,7 +231,9 @@ struct Variables {
 /// The port's variable for the pipe's.
 pub(super) fn variable(entry: VariableEntry) -> Variable {
     let VariableEntry { name, type_name, shape, bytes, repr } = entry;
-    Variable { name, type_name, shape, bytes, repr }
+    let clip = |text: String, limit: usize| if text.len() <= limit { text } else { text.chars().take(limit / 4).collect() };
+    let shape = shape.filter(|shape| shape.len() <= 16);
+    Variable { name: clip(name, 800), type_name: clip(type_name, 800), shape, bytes, repr: clip(repr, 8000) }
 }
 
 #[async_trait]
@@ -342,7 +346,7 @@ impl Sandbox for LinkedSandbox {
         }
         let asked = self.in_time(self.link.ask::<Variables>("variables_request", json!({ "name": name })));
         match asked.await {
-            Ok(reply) => Ok(reply.variables.into_iter().map(variable).collect()),
+            Ok(reply) => Ok(reply.variables.into_iter().take(MAX_VARIABLES).map(variable).collect()),
             Err(error) => Err(self.failed(error).await),
         }
     }

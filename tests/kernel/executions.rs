@@ -43,6 +43,9 @@ async fn errors_of_every_odd_kind_are_told_and_survived() {
         ("%nosuchmagic", "UsageError"),
         ("import ast\nast.parse('(')", "SyntaxError"),
         ("return 3", "SyntaxError"),
+        ("raise ValueError('\\ud800 \\x00')", "ValueError"),
+        ("class KernelDied(Exception): pass\nraise KernelDied('not really')", "KernelDied"),
+        ("class KernelBusy(Exception): pass\nraise KernelBusy", "KernelBusy"),
         ("raise GeneratorExit", "GeneratorExit"),
         ("del __builtins__\nprint(nothing)", "NameError"),
     ] {

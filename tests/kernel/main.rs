@@ -9,5 +9,6 @@ mod files;
 mod hostile;
 mod interrupts;
 mod outputs;
+mod pipe;
 mod profiles;
 mod rig;

@@ -11,6 +11,7 @@ import children
 import frames
 import processes
 import snapshot
+from replies import checked
 
 # A first cell that uses one of these is as fast after waiting for the zygote as by importing them itself.
 _NEEDS_STACK = re.compile(r"\b(numpy|pandas|matplotlib|pyplot|seaborn|plotly|polars|scipy|sklearn|statsmodels)\b")
@@ -18,7 +19,6 @@ _DISPLAYS = ("display_data", "execute_result", "update_display_data", "clear_out
 # Ended executions whose pipes are still read.
 MAX_LINGERING = 64
 MAX_ZYGOTE_FAILURES = 5
-_TEXTS = {"ename": 200, "evalue": 16 << 10, "traceback_user": 64 << 10}
 
 
 class Executions:
@@ -209,8 +209,7 @@ class Executions:
         parent = None
         if running is not None:
             parent = running.parent
-            error = {"status": "error", "ename": "KernelDied", "evalue": _sentence(cause), "cause": cause}
-            self._finish(running, {**error, "traceback": [], "traceback_user": ""})
+            self._finish(running, {"status": "error", "ename": "KernelDied", "evalue": _sentence(cause)}, cause)
         for each in self._lingering:
             self._close(each)
         self._lingering.clear()
@@ -319,10 +318,12 @@ class Executions:
         if asked is not None:
             self._supervisor.reply(*asked, content)
 
-    def _finish(self, running, content):
+    def _finish(self, running, content, cause=None):
         for stream in running.streams:
             stream.drain()
-        reply = _checked(content)
+        reply = checked(content)
+        if cause is not None:
+            reply["cause"] = cause
         reply["streams"] = running.finish()
         reply["files"] = self.snapshot.changes(content.get("mapped") is True)
         reply["interrupted"] = running.interrupted
@@ -420,25 +421,3 @@ def _sentence(cause):
         "cancelled": "the Python process was ended because the run was cancelled",
         "restart": "the kernel was restarted",
     }.get(kind, "the Python process was killed")
-
-
-def _checked(content):
-    """An execute reply of the kernel, reduced to what the protocol knows."""
-    reply = {"status": "ok" if content.get("status") == "ok" else "error"}
-    for name in ("exit_code", "execution_count"):
-        value = content.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 31:
-            reply[name] = value
-    value = content.get("duration_ms")
-    if isinstance(value, (int, float)) and value >= 0:
-        reply["duration_ms"] = value
-    for name, limit in _TEXTS.items():
-        if isinstance(content.get(name), str):
-            reply[name] = content[name][:limit]
-    lines = content.get("traceback")
-    if isinstance(lines, list):
-        reply["traceback"] = [line[: 16 << 10] for line in lines[:2000] if isinstance(line, str)]
-    for name, kind in (("variables", dict), ("installed", list), ("cause", dict)):
-        if isinstance(content.get(name), kind):
-            reply[name] = content[name]
-    return reply

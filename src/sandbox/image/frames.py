@@ -6,6 +6,7 @@ The same framing joins the supervisor to the host and to its own children.
 """
 
 import json
+import math
 import os
 import struct
 import time
@@ -35,8 +36,28 @@ def encode(kind, payload):
 
 
 def encode_json(message):
-    """A JSON frame. Lone surrogates, which UTF-8 cannot carry, stay escaped."""
-    return encode(KIND_JSON, json.dumps(message, separators=(",", ":")).encode("ascii"))
+    """A JSON frame that any reader of JSON takes: without NaN, infinities and lone surrogates."""
+    try:
+        data = _dump(message)
+    except ValueError:
+        data = _dump(_clean(message))
+    return encode(KIND_JSON, data)
+
+
+def _dump(message):
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
+def _clean(value):
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {_clean(str(key)): _clean(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(each) for each in value]
+    return value
 
 
 def encode_chunk(transfer, data):

@@ -83,9 +83,13 @@ class Output:
 
     def send(self, message):
         """Sends one message; one that no frame can hold is replaced by a note of that."""
-        data = frames.encode_json(message)
-        if len(data) > frames.MAX_JSON_TO_HOST:
-            note = {"status": "error", "ename": "TooLarge", "evalue": f"a message of {len(data)} bytes was dropped"}
+        try:
+            data = frames.encode_json(message)
+            problem = f"it has {len(data)} bytes" if len(data) > frames.MAX_JSON_TO_HOST else None
+        except (ValueError, TypeError, RecursionError) as error:
+            problem = str(error)
+        if problem is not None:
+            note = {"status": "error", "ename": "TooLarge", "evalue": f"a message was dropped: {problem}"}
             data = frames.encode_json({**message, "content": note})
         self._queue.append(data)
         self._size += len(data)

@@ -74,7 +74,7 @@ class Supervisor:
     def refuse(self, request, message, ename="Refused"):
         """Answers a request by a refusal."""
         kind = request["header"]["msg_type"].replace("_request", "_reply")
-        self.reply(request["header"], kind, {"status": "error", "ename": ename, "evalue": message})
+        self.reply(request["header"], kind, {"status": "error", "refused": True, "ename": ename, "evalue": message})
 
     def fail(self, message):
         """Says why nothing can run here, and ends."""
