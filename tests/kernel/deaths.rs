@@ -12,19 +12,21 @@ use crate::rig::{Rig, appears, lives};
 async fn a_dead_kernel_is_told_with_its_cause_and_another_serves_at_once() {
     let rig = Rig::start().await;
     let mut events = rig.link.events();
-    for (code, exit_code, words) in [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, "SIGSEGV"),
-        ("import os; os.kill(os.getpid(), 9)", 137, "SIGKILL"),
-        ("import os; os.abort()", 134, "SIGABRT"),
-        ("import os; os._exit(5)", 5, "code 5"),
-        ("import os; os._exit(0)", 1, "code 0"),
-        ("import os; os.closerange(3, 4096)", 137, "SIGKILL"),
-        ("import os; os.execv('/bin/true', ['true'])", 1, "code 0"),
+    for (code, exit_codes, words) in [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", &[139][..], "SIGSEGV"),
+        ("import os; os.kill(os.getpid(), 9)", &[137][..], "SIGKILL"),
+        ("import os; os.abort()", &[134][..], "SIGABRT"),
+        ("import os; os._exit(5)", &[5][..], "code 5"),
+        ("import os; os._exit(0)", &[1][..], "code 0"),
+        // Without its channel it either ends by itself or is killed, whichever comes first.
+        ("import os; os.closerange(3, 4096)", &[1, 137][..], "the Python process"),
+        ("import os; os.execv('/bin/true', ['true'])", &[1][..], "code 0"),
     ] {
         rig.run("x = 1\nprint('alive', flush=True)").await;
         let execution = rig.run(&format!("print('last words')\n{code}")).await;
         let error = execution.error.unwrap();
-        assert_eq!((error.ename.as_str(), execution.exit_code), ("KernelDied", exit_code), "{code}: {}", error.evalue);
+        assert_eq!(error.ename, "KernelDied", "{code}");
+        assert!(exit_codes.contains(&execution.exit_code), "{code}: {}: {}", execution.exit_code, error.evalue);
         assert!(error.evalue.contains(words), "{code}: {}", error.evalue);
         assert!(execution.variables_lost);
         assert_eq!(rig.run("x").await.error.unwrap().ename, "NameError", "{code}");

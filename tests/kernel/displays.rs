@@ -142,7 +142,8 @@ async fn displays_that_raise_or_cannot_be_sent_do_not_end_the_kernel() {
     let execution = rig.run(code).await;
     assert_eq!(execution.exit_code, 0, "{execution:?}");
     assert_eq!(execution.result.as_deref(), Some("'end'"));
-    let odd = rig.run("display({'application/json': {'a': [float('nan'), float('inf')], 'b': '\\ud800'}, 'text/plain': 'odd'}, raw=True)").await;
+    let odd =
+        rig.run("display({'application/json': {'a': [float('nan'), float('inf')], 'b': '\\ud800'}, 'text/plain': 'odd'}, raw=True)").await;
     assert_eq!(displays(&odd)[0]["application/json"]["a"], serde_json::json!([null, null]));
     let deep = rig.run("x = []\nfor i in range(5000): x = [x]\ndisplay({'application/json': x}, raw=True)\nprint('end')").await;
     assert_eq!((deep.exit_code, deep.stdout.as_str()), (0, "end\n"), "{deep:?}");

@@ -114,7 +114,8 @@ async fn files_made_changed_and_removed_by_a_step_are_told_by_contents() {
 #[tokio::test]
 async fn too_many_files_are_counted_and_odd_names_are_told() {
     let rig = Rig::start().await;
-    let code = "import os\nfor i in range(12_000): open(f'f{i}', 'w').close()\nopen(b'bad\\xff.png', 'w').close()\nopen('a\\nline', 'w').close()";
+    let code =
+        "import os\nfor i in range(12_000): open(f'f{i}', 'w').close()\nopen(b'bad\\xff.png', 'w').close()\nopen('a\\nline', 'w').close()";
     let execution = rig.run(code).await;
     assert_eq!(execution.exit_code, 0);
     assert!(execution.files.len() <= 500);

@@ -36,9 +36,9 @@ def prefer_as_victim():
     close_to_others()
 
 
-def die_with_parent():
-    """Ends this process when the thread that forked it ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def die_with_parent(wanted=True):
+    """Ends this process when the thread that forked it ends, or no longer does."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL if wanted else 0, 0, 0, 0)
 
 
 def flush_c_stdio():

@@ -23,6 +23,8 @@ STACK = ("numpy", "pandas", "matplotlib.pyplot")
 def start(base, data, workdir, folder):
     """Turns the calling process, fresh from a fork, into the first zygote; does not return."""
     try:
+        # While it imports it cannot see that its channel has closed.
+        processes.die_with_parent()
         begun = time.monotonic()
         channel = Channel(base)
         try:
@@ -37,9 +39,12 @@ def start(base, data, workdir, folder):
             os._exit(3)
         channel.send({"ready": "base", "pid": os.getpid(), "ms": (time.monotonic() - begun) * 1000, "missing": []})
         if os.fork() == 0:
+            processes.die_with_parent()
             base.close()
             channel = Channel(data)
             missing = _import_stack()
+            # From now on its channel tells, and its parent may retire.
+            processes.die_with_parent(False)
             channel.send({"ready": "data", "pid": os.getpid(), "missing": missing, "ms": (time.monotonic() - begun) * 1000})
         else:
             data.close()
