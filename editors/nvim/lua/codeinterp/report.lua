@@ -9,6 +9,8 @@ local M = {}
 --- Marks the window that reports share in a tab page.
 local WINDOW_MARK = 'codeinterp_report'
 
+local FOLDEXPR = "v:lua.require'codeinterp.report'.foldexpr(v:lnum)"
+
 --- How far below its heading the summary of a step is looked for, in lines.
 local SUMMARY_WITHIN = 40
 
@@ -86,9 +88,13 @@ function M.decorate(bufnr)
   end
 end
 
+--- Gives a window the options of a report, once: setting them anew computes all folds anew.
 ---@param window integer
 local function dress(window)
   local options = vim.wo[window][0]
+  if options.foldexpr == FOLDEXPR then
+    return
+  end
   options.wrap = true
   options.linebreak = true
   options.number = false
@@ -97,8 +103,8 @@ local function dress(window)
   options.spell = false
   options.conceallevel = 2
   options.concealcursor = 'nc'
+  options.foldexpr = FOLDEXPR
   options.foldmethod = 'expr'
-  options.foldexpr = "v:lua.require'codeinterp.report'.foldexpr(v:lnum)"
   options.foldtext = "v:lua.require'codeinterp.report'.foldtext()"
   options.foldlevel = config.get().report.folded and 0 or 99
 end
