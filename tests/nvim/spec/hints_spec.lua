@@ -181,6 +181,18 @@ test('the statusline says what runs, and nothing that a file name could make an 
   equal('', require('codeinterp').status())
 end)
 
+test('the statusline says what the server is busy with', function()
+  local server = open({})
+  server:run_changed('r1', 'running', { step = 0 })
+  contains(require('codeinterp').status(), 'running')
+  server:request('window/workDoneProgress/create', { token = 't' })
+  server:notify('$/progress', { token = 't', value = { kind = 'begin', title = 'sales.csv' } })
+  server:notify('$/progress', { token = 't', value = { kind = 'report', message = 'building the image' } })
+  contains(require('codeinterp').status(), 'building the image')
+  server:notify('$/progress', { token = 't', value = { kind = 'end' } })
+  lacks(require('codeinterp').status(), 'building the image')
+end)
+
 test('the end of a run is said once, with its outcome', function()
   local server = open({})
   for _, status in ipairs({ 'running', 'running', 'failed', 'failed' }) do

@@ -17,6 +17,22 @@ local by_id = {}
 ---@type string[]
 local order = {}
 
+--- What the server says that it is doing, by client: building an image, waiting for a model.
+---@type table<integer, string>
+local doing = {}
+
+vim.api.nvim_create_autocmd('LspProgress', {
+  group = vim.api.nvim_create_augroup('codeinterp.runs', {}),
+  callback = function(event)
+    local value = event.data.params.value
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and client.name == 'codeinterp' and type(value) == 'table' then
+      doing[client.id] = value.kind ~= 'end' and value.message or nil
+      vim.cmd.redrawstatus({ bang = true })
+    end
+  end,
+})
+
 ---@param status codeinterp.Status
 ---@return boolean
 function M.is_final(status)
@@ -148,7 +164,11 @@ function M.status()
   if not run then
     return ''
   end
-  local text = run.status == 'queued' and 'queued' or ('step %d'):format(tonumber(run.step) or 1)
+  local step = tonumber(run.step) or 0
+  local text = step > 0 and run.status ~= 'queued' and ('step %d'):format(step) or run.status
+  if run.status == 'running' and doing[run.client_id] then
+    text = ui.one_line(doing[run.client_id], 60)
+  end
   local more = #active > 1 and (' (+%d)'):format(#active - 1) or ''
   return (('CodeInterp: %s %s%s'):format(ui.one_line(title(run), 40), text, more):gsub('%%', ''))
 end
