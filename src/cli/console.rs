@@ -15,6 +15,9 @@ use crate::agent::ports::{Approval, Progress};
 use crate::agent::run::{Run, RunStatus, Step};
 use crate::report::escape;
 
+/// Lines of a step's code that the terminal shows; the report has all.
+const SHOWN_CODE: usize = 12;
+
 /// Lines of a step's output that the terminal shows while it runs; the report has all that was kept.
 const SHOWN_LINES: usize = 24;
 
@@ -62,18 +65,17 @@ impl Console {
     pub fn event(&self, event: &RunEvent) {
         let mut state = self.state();
         match event {
-            RunEvent::Progress(progress) => state.progress(progress),
+            RunEvent::Progress(progress) => state.progress(progress, progress.fraction.is_none()),
             RunEvent::Notice(notice) => state.notice(notice),
             RunEvent::TurnStarted(turn) if self.prints => {
-                state.progress(&Progress { what: format!("Asking the model (turn {turn})"), fraction: None })
+                state.progress(&Progress { what: format!("Asking the model (turn {turn})"), fraction: None }, false)
             }
             RunEvent::StepStarted { step, code, note } if self.prints => {
                 state.shown_lines = 0;
                 state.open_line = false;
                 let note = if note.trim().is_empty() { String::new() } else { format!("{}\n", escape::plain(note.trim())) };
-                let code: String = escape::plain(code).lines().map(|line| format!("  │ {line}\n")).collect();
-                state.print(&format!("\n{note}Step {step}\n{code}"));
-                state.progress(&Progress { what: format!("Running step {step}"), fraction: None });
+                state.print(&format!("\n{note}Step {step}\n{}", quoted(code, SHOWN_CODE)));
+                state.progress(&Progress { what: format!("Running step {step}"), fraction: None }, false);
             }
             RunEvent::StepEvent(event) if self.prints => state.step_event(event),
             RunEvent::StepFinished(step) if self.prints => state.step_finished(step),
@@ -129,7 +131,8 @@ impl State {
         }
     }
 
-    fn progress(&mut self, progress: &Progress) {
+    /// `lasting`: worth a line of its own where there is no terminal to draw a spinner on.
+    fn progress(&mut self, progress: &Progress, lasting: bool) {
         let what = escape::plain(&progress.what);
         let text = match progress.fraction {
             Some(fraction) => format!("{what} {:.0} %", fraction.clamp(0.0, 1.0) * 100.0),
@@ -146,7 +149,7 @@ impl State {
                 spinner
             });
             spinner.set_message(text);
-        } else if what != self.last_progress && !what.starts_with("Running step") {
+        } else if what != self.last_progress && lasting {
             eprintln!("{text}");
             self.last_progress = what;
         }
@@ -223,6 +226,17 @@ impl State {
     }
 }
 
+/// Code with a bar before each line, at most `limit` lines of it.
+fn quoted(code: &str, limit: usize) -> String {
+    let code = escape::plain(code);
+    let lines = code.trim_end().lines().count();
+    let mut text: String = code.lines().take(limit).map(|line| format!("  │ {line}\n")).collect();
+    if lines > limit {
+        text.push_str(&format!("  │ … {} more lines\n", lines - limit));
+    }
+    text
+}
+
 /// Asks on the terminal before code runs. Without a terminal nobody can agree, and nothing runs.
 pub(super) struct TerminalApproval;
 
@@ -233,8 +247,7 @@ impl Approval for TerminalApproval {
             eprintln!("Step {step} was not run: agent.confirm is \"always\" and there is no terminal to ask on.");
             return false;
         }
-        let code: String = escape::plain(code).lines().map(|line| format!("  │ {line}\n")).collect();
-        eprint!("\nStep {step} wants to run:\n{code}Run it? [y/N] ");
+        eprint!("\nStep {step} wants to run:\n{}Run it? [y/N] ", quoted(code, usize::MAX));
         let answer = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().lock().read_line(&mut line).map(|_| line)

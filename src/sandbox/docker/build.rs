@@ -78,16 +78,19 @@ async fn build(engine: &Engine, context: &Context, progress: Sink<'_, Progress>)
         .build();
     let mut stream = engine.api.build_image(options, None, Some(bollard::body_full(archive.into())));
     let mut tail: Vec<String> = Vec::new();
+    let mut fraction = 0.0;
     while let Some(info) = stream.next().await {
         let info = info.map_err(|error| failed(&error.to_string(), &tail))?;
         if let Some(detail) = info.error_detail {
             return Err(failed(&detail.message.unwrap_or_default(), &tail));
         }
         for line in info.stream.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty()) {
-            if let Some(fraction) = step_fraction(line) {
-                say("Building the sandbox image".to_owned(), Some(fraction));
-            } else {
-                say(format!("Building the sandbox image: {}", crate::report::escape::head(line, 100)), None);
+            if let Some(now) = step_fraction(line) {
+                fraction = now;
+            }
+            // What a layer is called tells a person nothing; what pip and apt do tells that it goes on.
+            if !line.starts_with("--->") && !line.starts_with("Removing intermediate") {
+                say(format!("Building the sandbox image: {}", crate::report::escape::head(line, 100)), Some(fraction));
             }
             tail.push(line.to_owned());
             if tail.len() > SHOWN_LINES {
@@ -95,7 +98,7 @@ async fn build(engine: &Engine, context: &Context, progress: Sink<'_, Progress>)
             }
         }
         if let Some(status) = info.status {
-            say(format!("Building the sandbox image: {status}"), None);
+            say(format!("Building the sandbox image: {status}"), Some(fraction));
         }
     }
     Ok(())

@@ -36,7 +36,7 @@ def with_dates(df):
         if not (df[name].dtype == object or pd.api.types.is_string_dtype(df[name])):
             continue
         texts = df[name].dropna().astype(str)
-        if texts.empty or texts.head(200).str.contains(r"^\s*\d{1,4}[-/.年]\d{1,2}([-/.月]\d|\b)").mean() < 0.95:
+        if texts.empty or texts.head(200).str.contains(r"^\s*\d{1,4}[-/.年]\d{1,2}(?:[-/.月]\d|\b)").mean() < 0.95:
             continue
         try:
             clean = df[name].astype(str).str.replace("[年月]", "-", regex=True).str.replace("日", "")
