@@ -14,6 +14,7 @@ use super::run::{ErrorKind, LedgerEntry, RunError, RunStatus};
 use super::task::{LoopSettings, Task};
 use super::words::Words;
 use crate::config::Confirm;
+use crate::config::PrivacySend;
 use crate::profile::Language;
 
 /// Sandbox failures in a row after which a run gives up.
@@ -40,7 +41,7 @@ impl Agent<'_> {
         let mut recorder = self.recorder(task, info.vision);
         let mut deaths = 0;
         let mut turn = 0;
-        announce(&info, Language::of(&task.question), events);
+        announce(&info, self.settings.privacy, Language::of(&task.question), events);
         let mut machine = Machine::new(&self.settings, info.clone(), &sandbox, task);
         let mut effect = machine.start();
         let conclusion = loop {
@@ -242,19 +243,19 @@ fn ledger_entry(destination: &str, info: &ModelInfo, request: &TurnRequest) -> L
     }
 }
 
-/// Says which model works, before it does.
-fn announce(info: &ModelInfo, language: Language, events: Sink<'_, RunEvent>) {
-    if info.language_model {
-        return;
-    }
-    events(RunEvent::Notice(
-        language
-            .pick(
-                "No language model was used: this is the built-in analysis. For answers to any question set `model` (or CODEINTERP_MODEL), for example to \"openai::gpt-5-mini\" or \"ollama::qwen3-coder\".",
-                "未使用语言模型：这是内置分析。要回答任意问题，请设置 `model`（或 CODEINTERP_MODEL），例如 \"openai::gpt-5-mini\" 或 \"ollama::qwen3-coder\"。",
-            )
-            .to_owned(),
-    ));
+/// Says which remote model is asked, and what will leave the machine, before it does.
+fn announce(info: &ModelInfo, privacy: PrivacySend, language: Language, events: Sink<'_, RunEvent>) {
+    let Some(destination) = &info.destination else { return };
+    let (english, chinese) = match privacy {
+        PrivacySend::Schema => ("names and types of columns", "列名与类型"),
+        PrivacySend::Sample => ("profiles, a few rows and what the code prints", "数据概况、少量样本行以及代码的输出"),
+        PrivacySend::Full => ("profiles, rows and everything that the code prints", "数据概况、数据行以及代码的全部输出"),
+    };
+    let notice = match language {
+        Language::English => format!("Model: {} at {destination}. Sent there: the question, {english} (privacy.send).", info.name),
+        Language::Chinese => format!("模型：{}，位于 {destination}。将发送：问题、{chinese}（privacy.send）。", info.name),
+    };
+    events(RunEvent::Notice(notice));
 }
 
 fn conclude(conclusion: Conclusion, messages: Vec<Message>, events: Sink<'_, RunEvent>) {
