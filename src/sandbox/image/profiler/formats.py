@@ -5,6 +5,8 @@ import zipfile
 from .faults import Fault
 from .source import WHOLE_BYTES, Source
 
+# Plain delimited text of more than this is streamed, which is quicker; the reading as a whole mends more.
+QUICK_BYTES = 3 << 20
 IMAGE_MAGIC = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"]
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORKBOOKS = {"xlsx", "xlsm", "xlsb", "xls", "ods", "xla", "xlam"}
@@ -64,7 +66,7 @@ def _text(source, options, progress):
     from . import plaintext
 
     suffix = source.suffix
-    limit = int(options.get("whole_bytes") or min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 20)))
+    limit = int(options.get("whole_bytes") or min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 28)))
     if source.compression and _binary_inside(source):
         raise Fault("unsupported", f"{source.name} holds {plaintext.describe_bytes(source.head)} inside {source.compression}",
                     "Unpack it first and give the file inside.")
@@ -82,6 +84,14 @@ def _text(source, options, progress):
         return streamed.profile(source, options, progress)
     data = source.read(limit)
     if suffix in DELIMITED:
+        if len(data) > QUICK_BYTES:
+            from . import streamed
+
+            try:
+                return streamed.profile(source, options, progress, strict=True)
+            except (streamed.Doubt, Fault):
+                # The slower reader knows more oddities, and says what is wrong where nothing helps.
+                pass
         from . import delimited
 
         return delimited.profile(source, data)

@@ -76,7 +76,7 @@ def _one_column(rows, content, layout):
     else:
         layout.header = [first]
         layout.first = first + 1
-        layout.names = [rows[first][0].strip()]
+        layout.names = [rows[first][0]]
     layout.preamble = first
     while layout.end > layout.first and cells.is_blank(rows[layout.end - 1]):
         layout.end -= 1

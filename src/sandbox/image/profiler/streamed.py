@@ -20,8 +20,9 @@ from .loading import PATH, Load
 
 EXACT_DISTINCT = 500_000
 FREQUENT_DISTINCT = 2_000
-HEAD_BYTES = 1 << 20
+HEAD_BYTES = 1 << 18
 DUPLICATE_ROWS = 60_000_000
+BATCH_COLUMNS = 60
 
 Column = namedtuple("Column", "name source kind marks", defaults=((".", None),))
 Column.__doc__ = """name as loaded, source: name in SQL, kind: int, float, bool, text, moment or other, marks: decimal and
@@ -65,35 +66,50 @@ def text(value):
     return "'" + value.replace("'", "''") + "'"
 
 
-def profile(source, options, progress):
-    """The profile of large delimited text."""
+class Doubt(Exception):
+    """Something in the text that the reading as a whole understands better."""
+
+
+def profile(source, options, progress, strict=False):
+    """The profile of large delimited text. `strict`: raise `Doubt` rather than warn, the text can be read otherwise."""
     head = source.read(HEAD_BYTES, exact=False)
     cut = max(head.rfind(b"\n"), head.rfind(b"\r"))
-    if cut < 0:
+    if cut < 0 and len(head) == HEAD_BYTES:
         raise Fault("too_large", f"{source.name} ({source.kilobytes()}) has no line end in its first {HEAD_BYTES:,} bytes",
                     "This is not a table of rows; break the line, or give the right file.")
-    head = head[: cut + 1]
+    if len(head) == HEAD_BYTES:
+        head = head[: cut + 1]
     found = charset.detect(head, complete=False)
     if not found.codec.startswith("utf-8"):
         raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is large and in {found.name}; large text is read as UTF-8 only",
                     f'Convert it first, for example: iconv -f {found.name} -t utf-8 "{source.name}".')
     plan, layout, dialect = _plan(source, head, found)
     warnings = list(layout.notes)
+    lines, odd = _survey(source, head, plan, layout)
+    if strict and (odd or layout.dropped or plan.mark or dialect.comment or plan.width > 60 or plan.width < 2
+                   or dialect.escape or len({len(row) for row in plan.body}) > 1):
+        raise Doubt(odd)
+    warnings += odd
     connection = connect(options)
     try:
         table = _csv_table(source, plan, dialect, layout)
-        described = _measure(connection, table, _guess(plan), source, options, progress, warnings)
+        described = _measure(connection, table, _guess(plan), options, progress, warnings)
     except duckdb.Error as error:
         raise _scan_fault(source, error) from error
     finally:
         connection.close()
-    warnings += [note for note in plan.remarks() if "duplicate" not in note]
+    if lines and described["rows"] < 0.9 * lines * len(plan.rows) / max(1, plan.text.count("\n")):
+        missing = f"{lines:,} lines hold only {described['rows']:,} rows: many line breaks inside quoted cells, or a quote that is never closed"
+        if strict:
+            raise Doubt(missing)
+        warnings.append(missing)
+    warnings += plan.remarks()
     load = plan._expression(plan.options(True))
     return {
         "file": source.name,
         "format": {"\t": "tsv"}.get(dialect.delimiter, "csv"),
         **({"compression": source.compression} if source.compression else {}),
-        "encoding": found.name, "bom": found.bom, "delimiter": dialect.delimiter or ",", "quote": dialect.quote or '"',
+        "encoding": found.name, "bom": found.bom, "delimiter": plan.mark or dialect.delimiter or ",", "quote": dialect.quote or '"',
         "decimal": plan.decimal, "thousands": plan.thousands, "header_rows": len(layout.header),
         "preamble_lines": layout.preamble, "footer_lines": 0,
         **described, "warnings": warnings, "load": load.code(source.name),
@@ -104,11 +120,41 @@ def _plan(source, head, found):
     """The loading plan, by the first part of the file."""
     original, found = delimited.decode(head, found)
     plain = dialects.normalise(original.lstrip("\ufeff"))
+    mark = dialects.several_characters(plain, source.suffix)
+    if mark:
+        plain = plain.replace(mark, dialects.STAND_IN)
     dialect, _ = dialects.detect(plain, source.suffix)
     rows = dialects.records(plain, dialect)
     layout = layouts.find(rows, dialect.delimiter)
     layout.footer, layout.end = 0, len(rows)
-    return plans.Plan(source, original, plain, dialect, layout, rows, found, [], False), layout, dialect
+    return plans.Plan(source, original, plain, dialect, layout, rows, found, [], False, mark), layout, dialect
+
+
+def _survey(source, head, plan, layout):
+    """The number of lines (0 when it is not known) and what stands at the end or inside that a stream cannot mend."""
+    odd = []
+    lines = zeros = 0
+    tail = b""
+    if source.compression is None:
+        with open(source.path, "rb") as stream:
+            while chunk := stream.read(1 << 22):
+                lines += chunk.count(b"\n")
+                zeros += chunk.count(b"\0")
+                tail = (tail + chunk)[-65536:]
+    if zeros:
+        odd.append(f"{zeros} zero byte(s) in the text")
+    text_of_tail = tail.decode("utf-8", "replace").split("\n", 1)[-1]
+    if plan.mark:
+        text_of_tail = text_of_tail.replace(plan.mark, dialects.STAND_IN)
+    rows = dialects.records(dialects.normalise(text_of_tail), plan.dialect)[1:]
+    last = [row for row in rows[-30:] if row]
+    if any(cells.is_blank(row) for row in last) or any(len(row) < layout.width for row in last):
+        odd.append("the last lines hold blank records, notes or fewer cells than the table; they count as rows")
+    if layout.names and rows:
+        title = [cell.strip() for cell in layout.names]
+        if any([cell.strip() for cell in row] == title for row in rows):
+            odd.append("the header stands again near the end; such lines count as rows")
+    return lines, odd
 
 
 def _csv_table(source, plan, dialect, layout):
@@ -116,23 +162,27 @@ def _csv_table(source, plan, dialect, layout):
     if source.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large table inside {source.compression}, which is not read as a stream",
                     "Unpack it first, or compress it with gzip.")
-    if dialect.delimiter in (None, dialects.WHITESPACE):
-        delimiter = "\x1f"
-    else:
-        delimiter = dialect.delimiter
+    single = dialect.delimiter in (None, dialects.WHITESPACE)
+    delimiter = plan.mark or (dialects.STAND_IN if single else dialect.delimiter)
+    quote = dialect.quote or ('"' if single else "")
     names = {f"c{index}": "VARCHAR" for index in range(plan.width)}
-    missing = ", ".join(text(marker) for marker in sorted(cells.NA_MARKERS))
-    skip = plan._places()[layout.first]
+    # pandas skips blank lines; in one column they look like empty cells.
+    missing = ", ".join(text(marker) for marker in sorted(cells.NA_MARKERS) if marker or plan.width > 1)
+    # Comment lines are not counted among the skipped ones.
+    skip = layout.first if dialect.comment else plan._places()[layout.first]
     arguments = [
         text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
-        f"quote = {text(dialect.quote or '')}", f"escape = {text(dialect.escape or dialect.quote or '')}",
+        f"quote = {text(quote)}", f"escape = {text(dialect.escape or quote)}",
         f"columns = {names}", f"nullstr = [{missing}]", "strict_mode = false",
     ]
+    if len({len(row) for row in plan.body}) > 1:
+        arguments.append("null_padding = true")
     if dialect.comment:
         arguments.append(f"comment = {text(dialect.comment)}")
     if source.compression:
         arguments.append(f"compression = '{source.compression}'")
-    return f"read_csv({', '.join(arguments)})"
+    table = f"read_csv({', '.join(arguments)})"
+    return table if plan.width > 1 else f"(SELECT * FROM {table} WHERE c0 IS NULL OR c0 <> '')"
 
 
 def _guess(plan):
@@ -148,7 +198,9 @@ def _guess(plan):
         values = [value for value in values if value not in cells.NA_MARKERS]
         plain = [value.replace(plan.thousands, "") if plan.thousands else value for value in values]
         plain = [value.replace(plan.decimal, ".") for value in plain]
-        if values and all(value in ("True", "TRUE", "true", "False", "FALSE", "false") for value in values):
+        if label in plan.protected:
+            kind = "text"
+        elif values and all(value in ("True", "TRUE", "true", "False", "FALSE", "false") for value in values):
             kind = "bool"
         elif all(value.lstrip("+-").isdigit() for value in plain):
             kind = "int"
@@ -172,7 +224,7 @@ INTEGER = "regexp_full_match({0}, '\\s*[+-]?[0-9]+\\s*')"
 FACTS = {
     "int": ["count(try_cast({0} AS BIGINT)) FILTER (" + INTEGER + ")", "min(try_cast({0} AS BIGINT))", "max(try_cast({0} AS BIGINT))",
             "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (starts_with({0}, '0') AND length({0}) > 1)", "approx_count_distinct(try_cast({0} AS BIGINT))"],
-    "float": ["count(try_cast({0} AS DOUBLE))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
+    "float": ["count(try_cast({0} AS DOUBLE)) FILTER (NOT contains({0}, '_'))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
               "approx_count_distinct(try_cast({0} AS DOUBLE))"],
     "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min(lower({0}))", "max(lower({0}))", "NULL", "0",
              "approx_count_distinct(lower({0}))"],
@@ -190,17 +242,19 @@ VALUE = {"int": "try_cast({0} AS BIGINT)", "float": "try_cast({0} AS DOUBLE)", "
 WIDER = {"int": "float", "float": "text", "bool": "text"}
 
 
-def _measure(connection, table, guessed, source, options, progress, warnings, typed=False):
+def _measure(connection, table, guessed, options, progress, warnings, typed=False):
     """Counts, column details and duplicates of a table of text cells (or, `typed`, of typed ones)."""
     facts, shown = {}, guessed[: columns.DETAIL_COLUMNS]
     rows, waiting, notes = None, shown, {}
     while waiting:
         progress({"phase": "columns", "done": len(shown) - len(waiting), "total": len(shown)})
-        wanted = [expression.format(field(column)) for column in waiting
+        # Very wide tables take several passes, so that the states of all the aggregates fit in memory.
+        batch, later = waiting[:BATCH_COLUMNS], waiting[BATCH_COLUMNS:]
+        wanted = [expression.format(field(column)) for column in batch
                   for expression in ["count({0})", *(TYPED if typed else FACTS)[column.kind]]]
         values = connection.execute(f"SELECT count(*), {', '.join(wanted)} FROM {table}").fetchone()
         rows, again = values[0], []
-        for index, column in enumerate(waiting):
+        for index, column in enumerate(batch):
             present, fitting, low, high, mean, extra, distinct = values[1 + 7 * index: 8 + 7 * index]
             if column.kind in WIDER and not typed and fitting < present:
                 wider = WIDER[column.kind]
@@ -208,7 +262,7 @@ def _measure(connection, table, guessed, source, options, progress, warnings, ty
                 again.append(column._replace(kind=wider))
                 continue
             facts[column.name] = (column, present, low, high, mean, extra, distinct)
-        waiting = again
+        waiting = again + later
     details = {name: _detail(*fact, rows, typed) for name, fact in facts.items()}
     _second_pass(connection, table, facts, details, rows, progress, typed)
     for name, changes in notes.items():
@@ -243,7 +297,7 @@ def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
     if column.kind == "bool" and missing:
         dtype = "object"
     if not present:
-        dtype = "object" if typed and column.kind in ("text", "other") else "float64"
+        dtype = "object" if not rows or typed and column.kind in ("text", "other") else "float64"
     detail = {"name": column.name, "dtype": dtype, "missing": missing, "missing_percent": columns.percent(missing, rows),
               "distinct": min(distinct, present) if distinct is not None else None, "distinct_exact": present == 0,
               "min": columns.plain(low), "max": columns.plain(high)}
@@ -276,8 +330,10 @@ def _second_pass(connection, table, facts, details, rows, progress, typed):
             places.append((name, "quantiles"))
     if not wanted:
         return
-    progress({"phase": "distinct", "done": 0, "total": len(wanted)})
-    values = connection.execute(f"SELECT {', '.join(wanted)} FROM {table}").fetchone()
+    values = []
+    for start in range(0, len(wanted), BATCH_COLUMNS):
+        progress({"phase": "distinct", "done": start, "total": len(wanted)})
+        values += connection.execute(f"SELECT {', '.join(wanted[start: start + BATCH_COLUMNS])} FROM {table}").fetchone()
     for (name, what), value in zip(places, values):
         detail = details[name]
         if what == "distinct":
@@ -328,7 +384,7 @@ def profile_parquet(source, options, schema, rows):
     warnings = []
     connection = connect(options)
     try:
-        described = _measure(connection, f"read_parquet({text(source.path)})", kinds, source, options, lambda event: None, warnings, typed=True)
+        described = _measure(connection, f"read_parquet({text(source.path)})", kinds, options, lambda event: None, warnings, typed=True)
     except duckdb.Error as error:
         raise Fault("corrupt", f"{source.name} is not a readable Parquet file: {one_line(error)}", "Write or download the file again.") from error
     finally:
@@ -360,7 +416,7 @@ def profile_lines(source, options):
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         kinds = [Column(name, name, JSON_KINDS.get(kind, "moment" if kind.startswith(("DATE", "TIMESTAMP")) else "other")) for name, kind, *_ in described]
-        result = _measure(connection, table, kinds, source, options, lambda event: None, warnings, typed=True)
+        result = _measure(connection, table, kinds, options, lambda event: None, warnings, typed=True)
     except duckdb.Error as error:
         raise Fault("syntax", f"{source.name} is not JSON Lines: {one_line(error)}", "Each line must be one JSON record.") from error
     finally:
