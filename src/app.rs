@@ -10,18 +10,24 @@ use crate::config::{self, BackendChoice, Settings};
 use crate::llm;
 use crate::sandbox::Backend;
 use crate::sandbox::docker::DockerBackend;
+use crate::sandbox::process::ProcessBackend;
 use crate::session::Services;
 
 /// The edges of a process.
 pub struct App {
     docker: Arc<DockerBackend>,
+    process: Arc<ProcessBackend>,
     state_dir: PathBuf,
 }
 
 impl App {
     /// Edges with their folders at the places that the environment names. Connects to nothing yet.
     pub fn new() -> Self {
-        Self { docker: Arc::new(DockerBackend::new()), state_dir: config::state_dir() }
+        Self {
+            docker: Arc::new(DockerBackend::new()),
+            process: Arc::new(ProcessBackend::new(config::cache_dir())),
+            state_dir: config::state_dir(),
+        }
     }
 }
 
@@ -35,18 +41,26 @@ impl Default for App {
 impl Services for App {
     async fn backend(&self, settings: &Settings) -> Result<(Arc<dyn Backend>, String), SandboxError> {
         let docker = || Arc::clone(&self.docker) as Arc<dyn Backend>;
+        let process = || Arc::clone(&self.process) as Arc<dyn Backend>;
         match settings.sandbox.backend {
             BackendChoice::Docker => {
                 self.docker.check(&settings.sandbox).await?;
                 Ok((docker(), "Sandbox: a Docker container, as the settings ask.".to_owned()))
             }
-            BackendChoice::Process => Err(SandboxError::Unavailable {
-                message: "the process backend is not part of this build".to_owned(),
-                hint: "Use `--sandbox docker`.".to_owned(),
-            }),
+            BackendChoice::Process => {
+                self.process.check(&settings.sandbox).await?;
+                Ok((process(), "Sandbox: a confined local process, as the settings ask.".to_owned()))
+            }
             BackendChoice::Auto => {
-                self.docker.check(&settings.sandbox).await?;
-                Ok((docker(), "Sandbox: a Docker container, because a Docker engine answers.".to_owned()))
+                let Err(without_docker) = self.docker.check(&settings.sandbox).await else {
+                    return Ok((docker(), "Sandbox: a Docker container, because a Docker engine answers.".to_owned()));
+                };
+                match self.process.check(&settings.sandbox).await {
+                    Ok(()) => {
+                        Ok((process(), format!("Sandbox: a confined local process, because Docker can't be used here ({without_docker}).")))
+                    }
+                    Err(without_process) => Err(neither(&without_docker, without_process)),
+                }
             }
         }
     }
@@ -57,5 +71,15 @@ impl Services for App {
 
     fn state_dir(&self) -> PathBuf {
         self.state_dir.clone()
+    }
+}
+
+/// No backend works: both reasons, and what to do about the one that takes less.
+fn neither(docker: &SandboxError, process: SandboxError) -> SandboxError {
+    match process {
+        SandboxError::Unavailable { message, hint } => {
+            SandboxError::Unavailable { message: format!("code can't run here. Docker: {docker}. Local process: {message}"), hint }
+        }
+        other => other,
     }
 }

@@ -81,6 +81,10 @@ impl SandboxArgs {
 
 /// Runs the command line of the process and returns its exit code.
 pub fn main() -> ExitCode {
+    // Before any thread is started: the helper of the process sandbox may have one only.
+    if let Some(code) = crate::sandbox::process::maybe_run_helper() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

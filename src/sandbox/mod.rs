@@ -7,6 +7,7 @@
 //! - [`docker`]: containers.
 //! - [`image`]: the Python modules that run inside.
 //! - [`owner`]: which process something belongs to.
+//! - [`process`]: the confined local process.
 //! - [`provision`]: the Python environments of the process backend.
 //! - [`seccomp`]: the system calls that code inside may make, for both backends.
 
@@ -18,9 +19,11 @@ pub mod image;
 pub mod link;
 pub mod linked;
 pub mod owner;
+pub mod process;
 pub mod provision;
 pub mod seccomp;
 
 pub use backend::{Backend, Mount, StartRequest};
 pub use enclosure::Enclosure;
 pub use linked::{LinkedSandbox, open_sandbox};
+pub use process::ProcessBackend;

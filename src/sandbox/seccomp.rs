@@ -172,11 +172,10 @@ mod program {
             }
         }
         // A filter has one answer for what it lists. Where two filters disagree an error beats "allow", so that one filter
-        // more for each other error is enough.
-        let mut filters = vec![json!({"mismatch_action": {"errno": 1}, "match_action": "allow", "filter": allowed})];
-        for (errno, rules) in answered {
-            filters.push(json!({"mismatch_action": "allow", "match_action": {"errno": errno}, "filter": rules}));
-        }
+        // more for each other error is enough. The allow-list comes last: it forbids installing filters.
+        let answer = |(errno, rules)| json!({"mismatch_action": "allow", "match_action": {"errno": errno}, "filter": rules});
+        let mut filters: Vec<Value> = answered.into_iter().map(answer).collect();
+        filters.push(json!({"mismatch_action": {"errno": 1}, "match_action": "allow", "filter": allowed}));
         let mut programs = Vec::new();
         for filter in filters {
             let text = json!({"sandbox": filter}).to_string();

@@ -363,7 +363,7 @@ fn symlink(_to: &Path, _link: &Path) -> std::io::Result<()> {
 
 /// Makes everything readable to others: where root starts a sandbox, another user runs in it.
 #[cfg(unix)]
-fn readable(path: &Path) -> std::io::Result<()> {
+pub(crate) fn readable(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let metadata = path.symlink_metadata()?;
     if metadata.is_symlink() {
@@ -384,7 +384,7 @@ fn readable(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn readable(_path: &Path) -> std::io::Result<()> {
+pub(crate) fn readable(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
