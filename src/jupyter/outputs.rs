@@ -15,7 +15,7 @@ const MAX_FIGURE_DETAIL: usize = 16 << 10;
 /// Applies messages in order: joins streams, replaces updated displays, clears.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    outputs: Vec<Output>,
+    list: Vec<Output>,
     /// Metadata of our own, beside each output.
     marks: Vec<Value>,
     /// Whole kept text of each stream, which `clear_output` does not touch.
@@ -57,7 +57,7 @@ impl Outputs {
             StreamName::Stdout => self.stdout.push_str(&text),
             StreamName::Stderr => self.stderr.push_str(&text),
         }
-        match self.outputs.last_mut() {
+        match self.list.last_mut() {
             Some(Output::Stream { name: last, text: kept }) if *last == name => kept.push_str(&text),
             _ => self.push(Output::Stream { name, text: text.clone() }, Value::Null),
         }
@@ -69,7 +69,7 @@ impl Outputs {
             self.clear_next = true;
             return None;
         }
-        self.outputs.clear();
+        self.list.clear();
         self.marks.clear();
         self.clear_next = false;
         Some(ExecutionEvent::Clear)
@@ -77,7 +77,7 @@ impl Outputs {
 
     fn clear_if_due(&mut self) {
         if std::mem::take(&mut self.clear_next) {
-            self.outputs.clear();
+            self.list.clear();
             self.marks.clear();
         }
     }
@@ -91,10 +91,7 @@ impl Outputs {
         }
         self.clear_if_due();
         let id = display.transient.get("display_id").and_then(Value::as_str).filter(|id| id.len() <= MAX_DISPLAY_ID);
-        let output = match result {
-            true => Output::ExecuteResult { data },
-            false => Output::DisplayData { data, display_id: id.map(str::to_owned) },
-        };
+        let output = if result { Output::ExecuteResult { data } } else { Output::DisplayData { data, display_id: id.map(str::to_owned) } };
         self.push(output.clone(), mark);
         Some(ExecutionEvent::Output(output))
     }
@@ -105,7 +102,7 @@ impl Outputs {
         let mark = display.metadata.get("codeinterp").cloned().unwrap_or_default();
         let new = marked(display.data, &mark);
         let mut found = false;
-        for (output, old_mark) in self.outputs.iter_mut().zip(&mut self.marks) {
+        for (output, old_mark) in self.list.iter_mut().zip(&mut self.marks) {
             if let Output::DisplayData { data, display_id: Some(id) } = output
                 && *id == wanted
             {
@@ -118,11 +115,11 @@ impl Outputs {
     }
 
     fn push(&mut self, output: Output, mark: Value) {
-        if self.outputs.len() >= MAX_OUTPUTS {
+        if self.list.len() >= MAX_OUTPUTS {
             self.dropped += 1;
             return;
         }
-        self.outputs.push(output);
+        self.list.push(output);
         self.marks.push(mark);
     }
 
@@ -141,7 +138,7 @@ impl Outputs {
 
     /// `text/plain` of the last result.
     pub fn result(&self) -> Option<String> {
-        self.outputs.iter().rev().find_map(|output| match output {
+        self.list.iter().rev().find_map(|output| match output {
             Output::ExecuteResult { data } => data.get("text/plain")?.as_str().map(str::to_owned),
             _ => None,
         })
@@ -149,7 +146,7 @@ impl Outputs {
 
     /// Descriptions of figures, with the place of each among the displays that are images.
     pub fn figures(&self) -> Vec<FigureDescription> {
-        let images = self.outputs.iter().zip(&self.marks).filter(|(output, _)| is_image(output));
+        let images = self.list.iter().zip(&self.marks).filter(|(output, _)| is_image(output));
         let described = images.enumerate().filter_map(|(index, (_, mark))| {
             let detail = mark.get("figure")?.clone();
             // A description is for prompts: one that is longer than its chart's code is of no use there.
@@ -166,7 +163,7 @@ impl Outputs {
 
     /// The outputs in order.
     pub fn into_vec(self) -> Vec<Output> {
-        self.outputs
+        self.list
     }
 }
 

@@ -121,7 +121,7 @@ pub struct ExecuteReply {
     pub ename: String,
     /// The message.
     pub evalue: String,
-    /// IPython's traceback, plain.
+    /// The whole traceback, plain.
     pub traceback: Vec<String>,
     /// The traceback cut to the user's frames.
     pub traceback_user: String,

@@ -108,8 +108,7 @@ impl LinkedSandbox {
             }
             LinkError::Refused { kind, .. } if kind == "KernelBusy" => SandboxError::Busy,
             LinkError::Refused { kind, .. } if kind == "Cancelled" => SandboxError::Cancelled,
-            LinkError::Refused { message, .. } => SandboxError::Protocol(message),
-            LinkError::Protocol(message) => SandboxError::Protocol(message),
+            LinkError::Refused { message, .. } | LinkError::Protocol(message) => SandboxError::Protocol(message),
         }
     }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::rig::Rig;
 
 fn hex(data: &[u8]) -> String {
-    Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(data).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 #[tokio::test]

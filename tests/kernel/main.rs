@@ -2,6 +2,8 @@
 //!
 //! Nothing is confined here: this is about executions, outputs, files and deaths, which are the same on every backend.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod deaths;
 mod displays;
 mod executions;
