@@ -8,5 +8,6 @@ mod support;
 mod acting;
 mod bounds;
 mod faults;
+mod playbook;
 mod privacy;
 mod sending;

@@ -106,7 +106,7 @@ fn shapes(facts: &Facts, language: Language) -> String {
     }
     for (name, what) in &facts.others {
         text.push_str(&match language {
-            Language::English => format!("- {name} is no table: {what}.\n"),
+            Language::English => format!("- {name} is no table but {what}.\n"),
             Language::Chinese => format!("- {name} 不是表格：{what}。\n"),
         });
     }

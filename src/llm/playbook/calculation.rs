@@ -83,17 +83,14 @@ fn method(measure: Measure) -> &'static str {
 
 /// A single number.
 fn single(query: &Query, said: &str, language: Language) -> String {
-    let text = literal(said);
-    let is = language.pick("is", "是");
+    let text = literal(&sentence_start(said));
+    let (is, stop) = (language.pick(" is ", "是 "), language.pick(".", "。"));
     let Some(value) = &query.value else {
-        return format!("said = {text}\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{len(df)}}.\")\n");
+        return format!("said = {text}\nprint(f\"- {{said}}{is}{{len(df)}}{stop}\")\n");
     };
-    let (over, stop) = match language {
-        Language::English => (" (over {len(values)} values)", "."),
-        Language::Chinese => ("（共 {len(values)} 个值）", "。"),
-    };
+    let over = language.pick(" (over {len(values)} values)", "（共 {len(values)} 个值）");
     let mut code = format!(
-        "said = {text}\nvalues = df[{}].dropna()\nresult = values.{}()\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{num(result)}}{over}{stop}\")\n",
+        "said = {text}\nvalues = df[{}].dropna()\nresult = values.{}()\nprint(f\"- {{said}}{is}{{num(result)}}{over}{stop}\")\n",
         literal(value),
         method(query.measure)
     );
@@ -112,11 +109,11 @@ fn single(query: &Query, said: &str, language: Language) -> String {
 /// One number a group, drawn as bars.
 fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Language) -> String {
     if query.measure == Measure::Distinct && query.value.is_none() {
-        let is = language.pick("is", "是");
+        let (is, stop) = (language.pick(" is ", "是 "), language.pick(".", "。"));
         return format!(
-            "said = {}\nprint(f\"- {{said[0].upper() + said[1:]}} {is} {{df[{}].nunique()}}.\")\n",
-            literal(said),
-            literal(group).replace('"', "'")
+            "said = {}\ncount = df[{}].nunique()\nprint(f\"- {{said}}{is}{{count}}{stop}\")\n",
+            literal(&sentence_start(said)),
+            literal(group)
         );
     }
     let keys = match kind {
@@ -132,12 +129,12 @@ fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Languag
     let ascending = query.measure == Measure::Min || query.top.is_some_and(|top| top < 0);
     let shown = query.top.map_or(20, i64::abs);
     let by = match language {
-        Language::English => format!("{} by {group}", if counts { "the number of rows" } else { said }),
+        Language::English => sentence_start(&format!("{} by {group}", if counts { "the number of rows" } else { said })),
         Language::Chinese => format!("按 {group} 的{}", if counts { "行数" } else { said }),
     };
     let (first, order) = match language {
         Language::English => (
-            "{said[0].upper() + said[1:]}: {first} for {groups.index[0]} ({num(groups.iloc[0])}), of {total} groups.",
+            "{said}: {first} for {groups.index[0]} ({num(groups.iloc[0])}), of {total} groups.",
             if ascending { "lowest" } else { "highest" },
         ),
         Language::Chinese => {
@@ -162,4 +159,9 @@ fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Languag
         order = literal(order),
         ascending = if ascending { "True" } else { "False" },
     )
+}
+
+/// The words as they start a sentence. Only the articles that this file writes are changed, never a name.
+fn sentence_start(words: &str) -> String {
+    words.strip_prefix("the ").map_or_else(|| words.to_owned(), |rest| format!("The {rest}"))
 }

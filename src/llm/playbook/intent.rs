@@ -221,8 +221,16 @@ fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
     for column in table.of_kind(Kind::Category) {
         for (value, _) in &column.top {
             let wanted = fold(value);
-            let at = if wanted.chars().count() < 2 || wanted.chars().all(|c| c.is_ascii_digit()) { None } else { folded.find(&wanted) };
-            if at.is_some_and(|at| !folded[..at].ends_with(|c: char| c.is_ascii_alphanumeric()) || !wanted.is_ascii()) && filter.is_none() {
+            // A short value means something only right after its column's name: "shop A", "class 2".
+            let short = wanted.chars().count() < 2 || wanted.chars().all(|c| c.is_ascii_digit());
+            let (before, wanted) =
+                if short { (fold(&column.name).len() + 1, format!("{} {wanted}", fold(&column.name))) } else { (0, wanted) };
+            let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+            let found = folded.match_indices(&wanted).any(|(at, _)| {
+                let (start, end) = (folded[..at + before].chars().next_back(), folded[at + wanted.len()..].chars().next());
+                !wanted.is_ascii() || !(word(start) || word(end))
+            });
+            if found && filter.is_none() {
                 filter = Some((column.name.clone(), value.clone()));
             }
         }
@@ -311,6 +319,15 @@ mod tests {
     fn a_named_value_restricts_the_rows() {
         let Intent::Query(query) = Intent::of("mean price of coffee", &facts()) else { panic!("not understood") };
         assert_eq!(query.filter, Some(("product".to_owned(), "coffee".to_owned())));
+        let classes = Facts::of(
+            "Table \"t\": 9 rows, 2 columns, 0 duplicate rows\n\
+             - \"class\": category, 9 values, 0 missing, 2 distinct, top {\"1\": 5, \"2\": 4}\n\
+             - \"age\": number, 9 values, 0 missing, 9 distinct, min 1, max 9, mean 4, median 4, sum 40\n",
+        );
+        let Intent::Query(query) = Intent::of("mean age of class 2", &classes) else { panic!("not understood") };
+        assert_eq!(query.filter, Some(("class".to_owned(), "2".to_owned())));
+        let Intent::Query(query) = Intent::of("2 highest ages by class", &classes) else { panic!("not understood") };
+        assert_eq!(query.filter, None);
     }
 
     #[test]

@@ -8,7 +8,8 @@ plt.xticks(range(len(columns)), columns, rotation=45, ha="right")
 plt.yticks(range(len(columns)), columns)
 for row in range(len(columns)):
     for column in range(len(columns)):
-        plt.text(column, row, f"{table.iloc[row, column]:.2f}", ha="center", va="center", fontsize=8)
+        value = table.iloc[row, column]
+        plt.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if abs(value) > 0.6 else "black")
 plt.title(@title@)
 plt.tight_layout()
 plt.show()

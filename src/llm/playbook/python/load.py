@@ -97,12 +97,26 @@ def show(name, df):
             print(f"Correlation {json.dumps(second, ensure_ascii=False)} / {json.dumps(first, ensure_ascii=False)}: {value:.3f}")
 
 
+def describe(value):
+    """A few words about a value that is no table."""
+    if isinstance(value, str):
+        return f"text of {len(value.splitlines())} lines, {len(value.split())} words and {len(value)} characters"
+    if isinstance(value, np.ndarray) and value.ndim == 3:
+        plt.figure()
+        plt.imshow(value)
+        plt.axis("off")
+        plt.show()
+        return f"a picture of {value.shape[1]} × {value.shape[0]} pixels with {value.shape[2]} channels, mean value {num(value.mean())}"
+    if hasattr(value, "shape"):
+        return f"{type(value).__name__} of shape {value.shape}"
+    return f"{type(value).__name__} of {len(value)} entries" if hasattr(value, "__len__") else type(value).__name__
+
+
 tables = {}
 for name, value in loaded.items():
     table = as_table(value)
     if table is None:
-        size = getattr(value, "shape", None) or (len(value) if hasattr(value, "__len__") else "?")
-        print(f"No table {json.dumps(name, ensure_ascii=False)}: {type(value).__name__}, size {size}")
+        print(f"No table {json.dumps(name, ensure_ascii=False)}: {describe(value)}")
     else:
         tables[name] = with_dates(table)
         show(name, tables[name])
