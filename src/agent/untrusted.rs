@@ -31,6 +31,22 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// What [`escape`] defused, as it was; for the playbook, which takes names of columns out of outputs.
+pub fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('‹') {
+        out.push_str(&rest[..at]);
+        let tail = &rest[at + '‹'.len_utf8()..];
+        let name = tail.trim_start_matches(['/', ' ', '\t']);
+        let is_tag = name.as_bytes().get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"data"));
+        out.push(if is_tag { '<' } else { '‹' });
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
 /// A name (of a file, a column, a variable) within a line of ours: one line, bounded, defused.
 pub fn name(text: &str) -> String {
     const LONGEST: usize = 200;
@@ -68,6 +84,9 @@ mod tests {
     #[test]
     fn tables_and_comparisons_stay_as_they_are() {
         assert_eq!(escape("a < b\n<class 'int'>"), "a < b\n<class 'int'>");
+        for text in ["</data>", "a ‹ b < c", "< / DATA x"] {
+            assert_eq!(unescape(&escape(text)), text);
+        }
     }
 
     #[test]

@@ -43,13 +43,9 @@ fn answer(run: &Value) -> &str {
 fn questions_about_numbers_are_answered_from_the_file() {
     for (question, expected) in [
         ("How many rows are there?", "is 6."),
-        ("What is the maximum price?", "is 6.25 (over 6 values)"),
-        ("minimum qty", "is 3 (over 5 values)"),
         ("What is the mean price?", "is 4.1083 (over 6 values)"),
-        ("sum of qty", "is 37 (over 5 values)"),
         ("total qty for shop A", "is 15 (over 2 values)"),
         ("各 shop 的 price 平均值是多少？", "B：5.125"),
-        ("一共有多少行？", "行数是 6。"),
     ] {
         let run = analyze(&[("sales.csv", SALES)], question);
         let text = answer(&run).replace(": ", "：");

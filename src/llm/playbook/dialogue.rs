@@ -1,6 +1,7 @@
 //! What the conversation says: question, files with their loading code, and what the steps so far put out.
 
 use crate::agent::conversation::{Message, Role};
+use crate::agent::untrusted;
 use crate::profile::Language;
 
 /// The conversation since the last question.
@@ -103,7 +104,7 @@ fn split_steps(text: &str) -> Vec<StepSeen> {
         let start = text.find(&format!("<data kind=\"{kind}\" "))?;
         let body = start + text[start..].find(">\n")? + 2;
         let end = body + text[body..].find("\n</data>")?;
-        Some(text[body..end].to_owned())
+        Some(untrusted::unescape(&text[body..end]))
     };
     let error = section("error").map(|words| words.trim().lines().last().unwrap_or_default().to_owned());
     vec![StepSeen { stdout: section("stdout").unwrap_or_default(), failed: !text.contains("(exit_code=0)"), error }]

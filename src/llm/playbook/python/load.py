@@ -26,7 +26,7 @@ def as_table(value):
     if not isinstance(value, pd.DataFrame):
         return None
     value = value.copy()
-    value.columns = [str(name) for name in value.columns]
+    value.columns = [re.sub(r"\s+", " ", str(name)).strip() for name in value.columns]
     return value.loc[:, ~value.columns.duplicated()]
 
 
