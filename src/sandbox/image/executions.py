@@ -204,7 +204,8 @@ class Executions:
         cause = self._cause(kernel, status)
         self._drop_kernel()
         keep = {zygote.pid for zygote in self._zygotes}
-        processes.kill_orphans(keep)
+        if not processes.kill_orphans(keep):
+            self._supervisor.fail("its processes multiply faster than they can be ended")
         running, self._running = self._running, None
         parent = None
         if running is not None:

@@ -85,24 +85,23 @@ def kill_group(pid):
 
 
 def kill_orphans(keep):
-    """Kills every child of this process outside `keep`, until none is left.
+    """Kills every child of this process outside `keep`, until none is left; False where that cannot be reached.
 
     A killed child's own children come to this process, its subreaper, so that each round reaches one
-    generation deeper; the rounds are bounded against a process that forks faster than it is killed.
+    generation deeper; the rounds are bounded against processes that fork faster than they are killed.
     """
-    reaped = []
     for _ in range(64):
         orphans = [pid for pid in _children() if pid not in keep]
         if not orphans:
-            break
+            return True
         for pid in orphans:
             kill_group(pid)
         for pid in orphans:
             try:
-                reaped.append(os.waitpid(pid, 0))
+                os.waitpid(pid, 0)
             except ChildProcessError:
                 pass
-    return reaped
+    return False
 
 
 class OomCounter:

@@ -212,6 +212,8 @@ def make():
     # IPython's advice on leaving a terminal.
     warnings.filterwarnings("ignore", message="To exit: use", category=UserWarning)
     warnings.filterwarnings("ignore", message="Output cache limit", category=UserWarning)
+    # Since Python 3.12, for any thread: ours sleeps, and is not missed in the child.
+    warnings.filterwarnings("ignore", message="This process .* is multi-threaded", category=DeprecationWarning)
     shell.attach(lambda *_: None)
     return shell
 
