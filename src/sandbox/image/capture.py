@@ -15,6 +15,8 @@ LATE_BYTES = 64 << 10
 GATHER_SECONDS = 0.03
 EAGER_FRAMES = 32
 _SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
+# Only a flood is worth a pipe larger than the usual one.
+_USUAL_PIPE = 1 << 16
 PIPE_BYTES = 1 << 20
 
 
@@ -37,10 +39,7 @@ class Stream:
         self.due = None
         self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.read_fd, False)
-        try:
-            fcntl.fcntl(self.write_fd, _SETPIPE_SZ, PIPE_BYTES)
-        except OSError:
-            pass  # The user's pipe quota is used up: the usual size works too.
+        self._widened = False
 
     def read(self):
         """Takes in what is there; False at the end of the stream."""
@@ -52,7 +51,16 @@ class Stream:
             return False
         if data:
             self._take(data)
+            if len(data) >= _USUAL_PIPE and not self._widened:
+                self._widen()
         return bool(data)
+
+    def _widen(self):
+        self._widened = True
+        try:
+            fcntl.fcntl(self.read_fd, _SETPIPE_SZ, PIPE_BYTES)
+        except OSError:
+            pass  # The user's pipe quota is used up: the usual size works too.
 
     def drain(self):
         """Takes in what was written before now: not more than a pipe holds, as a thread may go on writing."""

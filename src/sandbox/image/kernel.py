@@ -87,7 +87,9 @@ class Kernel:
         execution = streams.current()
         if execution is None:
             return
-        ordered = execution is self._execution and threading.current_thread() is threading.main_thread()
+        # After a result the cell ends, and its reply waits for the text that is left.
+        ordered = kind != "execute_result" and execution is self._execution
+        ordered = ordered and threading.current_thread() is threading.main_thread()
         execution.flush()
         processes.flush_c_stdio()
         self._published += ordered
