@@ -195,7 +195,10 @@ def columnar():
 
 
 def archives():
-    """Zip archives and images."""
+    """Zip and Zstandard archives, and images."""
+    for name, content in (("plain.csv.zst", PLAIN), ("records.jsonl.zst", '{"id": 1}\n{"id": 2}\n')):
+        with pa.output_stream(str(FOLDER / name), compression="zstd") as stream:
+            stream.write(content.encode())
     with zipfile.ZipFile(FOLDER / "plain.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("data/plain.csv"), PLAIN)
     with zipfile.ZipFile(FOLDER / "two_tables.zip", "w", zipfile.ZIP_DEFLATED) as archive:

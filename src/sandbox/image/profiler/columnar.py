@@ -1,5 +1,7 @@
 """Parquet, Feather and Arrow files, read by pyarrow; the footer is checked before any data is."""
 
+import re
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
@@ -19,7 +21,7 @@ def profile(source, options):
     head = source.head
     if head.startswith(b"PARE"):
         raise Fault("encrypted", f"{source.name} is a Parquet file with an encrypted footer", "Decrypt it first; this sandbox has no key.")
-    if head.startswith((b"ARROW1", b"FEA1")) or source.suffix in ("feather", "arrow", "ipc", "arrows"):
+    if head.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")) or source.suffix in ("feather", "arrow", "ipc", "arrows"):
         return _arrow(source)
     if not head.startswith(b"PAR1"):
         raise Fault("corrupt", f"{source.name} is named .{source.suffix} but does not begin as a Parquet file (first bytes {head[:8].hex(' ')})",
@@ -31,12 +33,9 @@ def _parquet(source, options):
     warnings = []
     try:
         metadata = pq.read_metadata(source.path)
-    except DAMAGED as error:
-        raise _fault(source, error) from error
-    try:
         schema = metadata.schema.to_arrow_schema()
-    except DAMAGED:
-        frame, load = _frame(source, warnings)
+    except DAMAGED as error:
+        frame, load = _by_duckdb(source, error, warnings)
         return _table(source, frame, "parquet", load, warnings, [])
     decoded = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
     memory = int(options.get("memory_bytes") or (1 << 30))
@@ -71,15 +70,22 @@ def _frame(source, warnings):
         if options:
             warnings.append(f"some values do not fit the usual types ({one_line(first, 80)}); loaded with {options['dtype_backend']} types")
         return frame, load
-    if "recision" in str(first) or "not implemented" in str(first).lower():
-        load = Load(f"duckdb.read_parquet({PATH}).df()", ["duckdb"])
-        try:
-            frame = load.run(source.path)
-        except Exception as error:  # duckdb's own error types
-            raise _fault(source, first) from error
-        warnings.append(f"loaded by duckdb, since pyarrow cannot ({one_line(first, 80)})")
-        return frame, load
-    raise _fault(source, first) from first
+    return _by_duckdb(source, first, warnings)
+
+
+def _by_duckdb(source, first, warnings):
+    """The file by duckdb, only where pyarrow refuses a type or length that the format allows, never where data is damaged."""
+    if not re.search(r"recision out of range|not implemented|Length of byte array passed to", str(first), re.IGNORECASE):
+        raise _fault(source, first) from first
+    import duckdb
+
+    load = Load(f"duckdb.read_parquet({PATH}).df()", ["duckdb"])
+    try:
+        frame = load.run(source.path)
+    except duckdb.Error as error:
+        raise _fault(source, first) from error
+    warnings.append(f"loaded by duckdb, since pyarrow cannot ({one_line(first, 80)})")
+    return frame, load
 
 
 def _fault(source, error):

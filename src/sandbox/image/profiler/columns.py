@@ -99,9 +99,20 @@ def describe(frame, raw=None, day_first=None):
 def sample(frame, rows=5, cell=60, width=50):
     """The first rows as lists of short text, for a prompt."""
     head = frame.iloc[:rows, :width]
-    return [["" if value is None else clip(" ".join(str(plain(value, cell)).split()), cell)
-             for value in (None if _missing(item) else item for item in row)]
-            for row in head.itertuples(index=False, name=None)]
+    cells = [_short(head.iloc[:, position], cell) for position in range(head.shape[1])]
+    return [list(row) for row in zip(*cells)]
+
+
+def _short(series, limit):
+    """The cells of a column as short text; a mark where a value cannot be turned into text."""
+    out = []
+    for position in range(len(series)):
+        try:
+            value = series.iloc[position]
+            out.append("" if _missing(value) else clip(" ".join(str(plain(value, limit)).split()), limit))
+        except (ValueError, OverflowError, TypeError):
+            out.append("?")
+    return out
 
 
 def _missing(value):
@@ -135,14 +146,18 @@ def _key(value):
 
 
 def duplicates(frame):
-    """Rows equal to an earlier one, as `DataFrame.duplicated().sum()` counts them."""
+    """Rows equal to an earlier one, as `DataFrame.duplicated().sum()` counts them; None where cells cannot be compared."""
     if not len(frame) or not frame.shape[1]:
         return 0
     try:
         return int(frame.duplicated().sum())
     except (TypeError, ValueError, NotImplementedError):
+        pass
+    try:
         parts = {position: hashable(frame.iloc[:, position]).astype(str) for position in range(frame.shape[1])}
         return int(pd.DataFrame(parts).duplicated().sum())
+    except (TypeError, ValueError, NotImplementedError, OverflowError):
+        return None
 
 
 def guarded(name, series, rows, light=False):

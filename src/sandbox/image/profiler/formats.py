@@ -8,6 +8,8 @@ from .source import WHOLE_BYTES, Source
 # Plain delimited text of more than this is streamed, which is quicker; the reading as a whole mends more.
 QUICK_BYTES = 3 << 20
 IMAGE_MAGIC = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"]
+# The continuation mark that an Arrow stream begins with.
+ARROW_STREAM = b"\xff\xff\xff\xff"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORKBOOKS = {"xlsx", "xlsm", "xlsb", "xls", "ods", "xla", "xlam"}
 DELIMITED = {"csv", "tsv", "tab", "psv", "ssv"}
@@ -25,7 +27,7 @@ def profile(path, name, options, progress):
     if source.size == 0:
         raise Fault("empty", f"{name} is empty (0 bytes)", "Nothing to analyse.")
     head, suffix = source.head, source.suffix
-    if head.startswith((b"PAR1", b"PARE")) or head.startswith((b"ARROW1", b"FEA1")) or suffix in COLUMNAR:
+    if head.startswith((b"PAR1", b"PARE", b"ARROW1", b"FEA1", ARROW_STREAM)) or suffix in COLUMNAR:
         from . import columnar
 
         return columnar.profile(source, options)

@@ -262,6 +262,10 @@ class Plan:
                 reading["encoding"] = codec
             if lossy:
                 reading["encoding_errors"] = "replace"
+            if source.compression == "zstd":
+                # pandas needs a package of its own for this compression; pyarrow is always there.
+                opened = f'pa.input_stream({PATH}, compression="zstd")'
+                return Load(call("pd.read_csv", opened, {**_head(options), **reading, **_tail(options)}), ["pyarrow as pa"])
             if source.compression and not _inferred(source):
                 reading["compression"] = source.compression
             return Load(call("pd.read_csv", PATH, {**_head(options), **reading, **_tail(options)}))
@@ -270,6 +274,9 @@ class Plan:
         if source.compression == "zip":
             imports.append("zipfile")
             raw = f"zipfile.ZipFile({PATH}).read({literal(source.member)}).decode({literal(found.codec)})"
+        elif source.compression == "zstd":
+            imports.append("pyarrow as pa")
+            raw = f'pa.input_stream({PATH}, compression="zstd").read().decode({literal(found.codec)})'
         elif source.compression in ("gzip", "bz2", "xz"):
             module = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma"}[source.compression]
             imports.append(module)

@@ -268,8 +268,8 @@ def _load(source, found, tail, lines):
         imports += ["io", "zipfile"]
         opened = f"io.StringIO(zipfile.ZipFile({PATH}).read({literal(source.member)}).decode({literal(codec)}))"
     elif source.compression == "zstd":
-        imports += ["io", "zstandard"]
-        opened = f"io.TextIOWrapper(zstandard.open({PATH}), encoding={literal(codec)})"
+        imports += ["io", "pyarrow as pa"]
+        opened = f'io.StringIO(pa.input_stream({PATH}, compression="zstd").read().decode({literal(codec)}))'
     else:
         opened = f"open({PATH}, encoding={literal(codec)})"
     value = f"[json.loads(line) for line in {opened} if line.strip()]" if lines else f"json.load({opened})"
