@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import FIXTURES, column, fixture, profile
+from conftest import FIXTURES, column, fixture, load, profile
 
 
 def test_links_pipes_and_folders_are_refused(tmp_path):
@@ -113,6 +113,38 @@ def test_a_late_change_of_type_is_seen_when_streaming(tmp_path):
     assert (column(found, "n")["dtype"], column(found, "n")["max"]) == ("float64", 1.5)
     assert column(found, "m")["dtype"] == "object"
     assert "60,000" in column(found, "m")["notes"][0]
+
+
+def uneven(path, lines):
+    """Three even columns with one surplus cell deep inside."""
+    rows = [f"{number},name {number % 97},{number * 3}" for number in range(lines)]
+    rows[lines // 2] += ",surplus"
+    path.write_text("id,name,triple\n" + "\n".join(rows) + "\n")
+
+
+def test_a_surplus_cell_deep_in_a_large_file_is_kept_and_named(tmp_path):
+    path = tmp_path / "uneven.csv"
+    uneven(path, 160_000)
+    assert path.stat().st_size > 3 << 20
+    found = profile(path)
+    assert (found["rows"], found["columns"]) == (160_000, 4)
+    assert any("line 80002" in warning for warning in found["warnings"])
+
+
+def test_a_surplus_cell_in_a_file_beyond_memory_is_said_with_its_line(tmp_path):
+    path = tmp_path / "uneven.csv"
+    uneven(path, 40_000)
+    found = profile(path, whole_bytes=1000)
+    assert (found["rows"], found["columns"]) == (40_000, 3)
+    assert any("not every line" in warning and "20002" in warning for warning in found["warnings"])
+    assert load(found, tmp_path).shape == (40_000, 3)
+
+
+def test_a_quote_never_closed_in_a_file_beyond_memory_is_said(tmp_path):
+    path = tmp_path / "open.csv"
+    path.write_text("id,name\n" + "".join(f"{number},n\n" for number in range(30_000)) + '30000,"n\n' + "".join(f"{n},m\n" for n in range(30_000)))
+    found = profile(path, whole_bytes=1000)
+    assert "error" in found or any("never closed" in warning for warning in found["warnings"])
 
 
 def test_streaming_leaves_no_thread_and_no_file(tmp_path):

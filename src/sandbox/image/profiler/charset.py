@@ -126,8 +126,8 @@ def _multibyte_scores(sample):
 
 def _all_hangul_rows(sample):
     """Whether every pair of high bytes lies in the rows that Korean syllables fill; Chinese text goes beyond them."""
-    pairs = re.findall(rb"[\x81-\xfe][\x41-\xfe]", sample)
-    return all(0xB0 <= pair[0] <= 0xC8 and pair[1] >= 0xA1 for pair in pairs)
+    pairs = set(re.findall(rb"[\x81-\xfe][\x41-\xfe]", sample))
+    return len(pairs) >= 8 and all(0xB0 <= pair[0] <= 0xC8 and pair[1] >= 0xA1 for pair in pairs)
 
 
 def _everyday(codec, char):

@@ -92,8 +92,16 @@ def profile(source, options, progress, strict=False):
     warnings += odd
     connection = connect(options)
     try:
-        table = _csv_table(source, plan, dialect, layout)
-        described = _measure(connection, table, _guess(plan), options, progress, warnings)
+        try:
+            table = _csv_table(source, plan, dialect, layout, "true")
+            described = _measure(connection, table, _guess(plan), options, progress, warnings)
+        except duckdb.InvalidInputException as error:
+            if strict:
+                raise
+            warnings.append(f"not every line is as the first ones: {_place(error)}; missing cells count as empty, surplus cells are dropped")
+            plan.cut = True
+            table = _csv_table(source, plan, dialect, layout, "false, null_padding = true")
+            described = _measure(connection, table, _guess(plan), options, progress, warnings)
     except duckdb.Error as error:
         raise _scan_fault(source, error) from error
     finally:
@@ -157,7 +165,13 @@ def _survey(source, head, plan, layout):
     return lines, odd
 
 
-def _csv_table(source, plan, dialect, layout):
+def _place(error):
+    """The line and the reason of a CSV error of duckdb, without its advice."""
+    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
+    return columns.clip("; ".join(line for line in lines if line.startswith(("Expected", "CSV Error on Line", "Invalid"))) or lines[0], 200)
+
+
+def _csv_table(source, plan, dialect, layout, mode):
     """The SQL table function that reads the text, every column as text."""
     if source.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large table inside {source.compression}, which is not read as a stream",
@@ -173,10 +187,8 @@ def _csv_table(source, plan, dialect, layout):
     arguments = [
         text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
         f"quote = {text(quote)}", f"escape = {text(dialect.escape or quote)}",
-        f"columns = {names}", f"nullstr = [{missing}]", "strict_mode = false",
+        f"columns = {names}", f"nullstr = [{missing}]", f"strict_mode = {mode}",
     ]
-    if len({len(row) for row in plan.body}) > 1:
-        arguments.append("null_padding = true")
     if dialect.comment:
         arguments.append(f"comment = {text(dialect.comment)}")
     if source.compression:
