@@ -14,7 +14,7 @@ def test_a_code_action_in_emacs_brings_a_report(binary, environment, workspace) 
         pytest.fail("EMACS names no program; run: bash tests/setup/emacs.sh", pytrace=False)
     script = pathlib.Path(__file__).with_name("eglot.el")
     done = subprocess.run(
-        [emacs, "--batch", "-Q", "-l", str(script), str(binary), str(workspace / "sales.csv")],
+        [emacs, "--batch", "-q", "-l", str(script), str(binary), str(workspace / "sales.csv")],
         env=environment,
         cwd=workspace,
         capture_output=True,

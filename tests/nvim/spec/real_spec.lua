@@ -19,11 +19,12 @@ local function sales()
 end
 
 ---@param backend string
-local function start(backend)
-  vim.g.codeinterp = {
+---@param more table? settings of the plugin
+local function start(backend, more)
+  vim.g.codeinterp = vim.tbl_extend('force', {
     cmd = { vim.env.CODEINTERP_BIN, 'lsp' },
     settings = { model = 'playbook', sandbox = { backend = backend } },
-  }
+  }, more or {})
   vim.lsp.config.codeinterp = {}
   vim.lsp.enable('codeinterp')
   vim.cmd.edit(vim.fn.fnameescape(sales()))
@@ -152,6 +153,74 @@ test('what is unsaved is what is analysed', function()
   local run = ended()
   equal('completed', run.status, vim.inspect(harness.notifications))
   contains(report_of(run), '2 rows')
+end)
+
+test(
+  'a cell of a Python file is run by its lens, its result stands at its end, and names are hovered',
+  function()
+    start('process', { cells = true })
+    vim.cmd.edit(
+      harness.file('cells.py', { '# %% first', 'answer = 6 * 7', 'answer', '', '# %% second', 'pass' })
+    )
+    local bufnr = vim.api.nvim_get_current_buf()
+    eventually('the lenses are drawn', function()
+      return #vim.lsp.codelens.get(bufnr) >= 2
+    end)
+    vim.cmd('1')
+    vim.lsp.codelens.run()
+    equal('completed', ended().status, vim.inspect(harness.notifications))
+    local namespace = vim.api.nvim_get_namespaces()['codeinterp.hints']
+    eventually('the value stands at the end of the cell', function()
+      return vim
+        .iter(vim.api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true }))
+        :any(function(mark)
+          return mark[2] >= 2 and mark[2] <= 3 and vim.inspect(mark[4].virt_text):find('42', 1, true)
+        end)
+    end)
+    vim.api.nvim_win_set_cursor(0, { 2, 2 })
+    local client = vim.lsp.get_clients({ bufnr = bufnr, name = 'codeinterp' })[1]
+    local hover = client:request_sync(
+      'textDocument/hover',
+      vim.lsp.util.make_position_params(0, client.offset_encoding),
+      10000,
+      bufnr
+    )
+    contains(vim.inspect(hover and hover.result), '42')
+  end
+)
+
+test('hovering a value of a table tells about its column', function()
+  start('process')
+  vim.api.nvim_win_set_cursor(0, { 3, 15 })
+  local client = vim.lsp.get_clients({ bufnr = 0, name = 'codeinterp' })[1]
+  local hover = client:request_sync(
+    'textDocument/hover',
+    vim.lsp.util.make_position_params(0, client.offset_encoding),
+    10000,
+    0
+  )
+  contains(vim.inspect(hover and hover.result), 'units')
+end)
+
+test('a preset of the code actions runs, and its report opens', function()
+  start('process')
+  local bufnr = vim.api.nvim_get_current_buf()
+  harness.answers = { 'Profile' }
+  vim.lsp.buf.code_action()
+  eventually('the actions are offered', function()
+    return harness.questions[1]
+  end)
+  contains(table.concat(harness.questions[1].items, '\n'), 'Plot what matters')
+  harness.answers = {}
+  vim.lsp.buf.code_action({
+    apply = true,
+    filter = function(action)
+      return action.title == 'Profile'
+    end,
+  })
+  equal('completed', ended().status, vim.inspect(harness.notifications))
+  equal(bufnr, vim.api.nvim_get_current_buf())
+  equal(2, #vim.api.nvim_list_wins())
 end)
 
 test('the file that the run is exported to is a notebook', function()
