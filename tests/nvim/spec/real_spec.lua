@@ -223,6 +223,20 @@ test('a preset of the code actions runs, and its report opens', function()
   equal(2, #vim.api.nvim_list_wins())
 end)
 
+test('code runs only after a yes where the settings ask for one', function()
+  start(
+    'process',
+    { settings = { model = 'playbook', sandbox = { backend = 'process' }, agent = { confirm = 'always' } } }
+  )
+  harness.answers = { 'Stop' }
+  vim.cmd('CodeInterp ask how many rows are there?')
+  local run = ended()
+  contains(harness.questions[1].prompt, 'import')
+  equal({ 'Run', 'Stop' }, harness.questions[1].items)
+  equal(true, run.status ~= 'completed', run.status)
+  equal(nil, report_of(run):find('### Step 1', 1, true))
+end)
+
 test('the file that the run is exported to is a notebook', function()
   start('process')
   vim.cmd('CodeInterp ask how many rows are there?')
