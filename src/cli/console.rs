@@ -92,12 +92,6 @@ impl Console {
         if let Some(answer) = &run.final_answer {
             text.push_str(&format!("\n{}\n", escape::plain(answer.trim())));
         }
-        if let Some(error) = &run.error {
-            text.push_str(&format!("\nerror: {}\n", escape::plain(&error.message)));
-            if !error.hint.is_empty() {
-                text.push_str(&format!("  hint: {}\n", escape::plain(&error.hint)));
-            }
-        }
         if !run.artifacts.is_empty() {
             text.push_str("\nArtifacts\n");
             for artifact in &run.artifacts {
@@ -114,6 +108,9 @@ impl Console {
         text.push_str(&format!("\n{status} · {} steps, {seconds:.1} s, model {}{tokens}\n", run.total_steps, run.model));
         text.push_str(&format!("Report  {}\n", report.display()));
         state.print(&text);
+        if let Some(error) = &run.error {
+            super::fail(error);
+        }
     }
 }
 

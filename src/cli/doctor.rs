@@ -11,6 +11,7 @@ use crate::app::App;
 use crate::config::{Overrides, Settings, cache_dir, config_file, state_dir};
 use crate::sandbox::docker::engine::Engine;
 use crate::sandbox::docker::owned;
+use crate::sandbox::process;
 use crate::session::Services;
 
 #[derive(Debug, Args)]
@@ -52,6 +53,14 @@ pub(super) async fn run(args: &DoctorArgs) -> ExitCode {
     };
     let app = App::new();
     let mut checks = docker_checks().await;
+    let facts = process::facts(&cache_dir()).await;
+    checks.extend(facts.into_iter().map(|fact| Check {
+        area: "process",
+        name: fact.name,
+        ok: fact.ok,
+        detail: fact.detail,
+        hint: fact.hint.unwrap_or_default(),
+    }));
     checks.push(model_check(&app, &settings));
     checks.extend(folder_checks());
     let (ready, sandbox) = match app.backend(&settings).await {

@@ -12,9 +12,10 @@ use crate::agent::events::RunEvent;
 use crate::agent::ports::SandboxError;
 use crate::agent::run::RunError;
 use crate::app::App;
-use crate::config::Overrides;
+use crate::config::{Overrides, cache_dir};
 use crate::sandbox::docker::engine::Engine;
 use crate::sandbox::docker::owned::{self, OwnedContainer, OwnedImage};
+use crate::sandbox::provision::{EnvironmentEntry, list_environments, prune_environments};
 use crate::session::Services;
 
 #[derive(Debug, Subcommand)]
@@ -72,10 +73,11 @@ async fn build(args: &SandboxArgs) -> ExitCode {
 struct Owned {
     containers: Vec<OwnedContainer>,
     images: Vec<OwnedImage>,
+    environments: Vec<EnvironmentEntry>,
 }
 
 async fn owned() -> (Owned, Option<Engine>) {
-    let mut found = Owned::default();
+    let mut found = Owned { environments: list_environments(&cache_dir()), ..Owned::default() };
     let Ok(engine) = Engine::connect().await else { return (found, None) };
     found.containers = owned::containers(&engine).await.unwrap_or_default();
     found.images = owned::images(&engine).await.unwrap_or_default();
@@ -109,7 +111,17 @@ async fn list(format: Format) -> ExitCode {
     for image in &found.images {
         println!("image        {}  {}  {}", image.tags.join(" "), size(image.bytes.unsigned_abs()), age(image.created));
     }
-    if found.containers.is_empty() && found.images.is_empty() {
+    for environment in &found.environments {
+        let state = if environment.in_use { "in use" } else { "not in use" };
+        let age = age(jiff::Timestamp::now().as_second().saturating_sub_unsigned(environment.age_seconds));
+        println!(
+            "environment  {}  {}  {age}  {}  {state}",
+            environment.path.display(),
+            size(environment.bytes),
+            environment.sets.join(" + ")
+        );
+    }
+    if found.containers.is_empty() && found.images.is_empty() && found.environments.is_empty() {
         println!("Nothing yet. `codeinterp sandbox build` makes a sandbox ready ahead of time.");
     }
     ExitCode::SUCCESS
@@ -126,6 +138,9 @@ async fn prune() -> ExitCode {
         for image in found.images.iter().filter(|_| !used) {
             code = say(&image.tags.join(" "), owned::remove_image(engine, &image.id).await, code);
         }
+    }
+    for environment in prune_environments(&cache_dir(), None) {
+        println!("removed {}", environment.path.display());
     }
     code
 }

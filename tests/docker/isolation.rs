@@ -60,7 +60,9 @@ print(open('/proc/self/status').read())
     let text = printed(&sandbox, &code).await;
     let (calls, status) = text.split_once('\n').expect("two parts");
     assert_eq!(calls.matches("EPERM").count(), 16, "{calls}");
-    for line in ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "Uid:\t65532\t65532\t65532\t65532"] {
+    for line in
+        ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "Uid:\t65532\t65532\t65532\t65532"]
+    {
         assert!(status.contains(line), "{line} is missing in {status}");
     }
     sandbox.stop().await;
@@ -121,7 +123,7 @@ frame = pandas.DataFrame({'x': range(20), 'y': [2 * x + 1 for x in range(20)]})
 frame.to_parquet('x.parquet'); frame.to_excel('x.xlsx')
 print(pandas.read_parquet('x.parquet').shape, pandas.read_excel('x.xlsx').shape, polars.from_pandas(frame)['y'].sum())
 print(round(sklearn.linear_model.LinearRegression().fit(frame[['x']], frame['y']).coef_[0], 6))
-print(duckdb.sql('select sum(y) from frame').fetchone()[0])
+print(duckdb.sql('select sum(y) from frame').fetchall()[0][0])
 print(subprocess.run(['echo', 'child'], capture_output=True, text=True).stdout.strip())
 with multiprocessing.get_context('fork').Pool(2) as pool:
     print(pool.map(abs, [-1, -2]))

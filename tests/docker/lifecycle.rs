@@ -37,7 +37,8 @@ async fn a_file_that_was_put_in_is_read_and_a_written_one_is_fetched() {
     let source = FileSource::Bytes(b"a,b\n1,2\n".as_slice().into());
     let put = sandbox.put_file("data/a b%.csv", &source, &|_| (), &CancellationToken::new()).await.expect("it is put");
     assert_eq!((put.bytes, put.mounted), (8, false));
-    let text = printed(&sandbox, "import pandas as pd; f = pd.read_csv('data/a b%.csv'); f.to_csv('out.csv', index=False); print(f.shape)").await;
+    let text =
+        printed(&sandbox, "import pandas as pd; f = pd.read_csv('data/a b%.csv'); f.to_csv('out.csv', index=False); print(f.shape)").await;
     assert_eq!(text, "(1, 2)\n");
     assert_eq!(sandbox.get_file("out.csv", 1000).await.expect("it is fetched"), b"a,b\n1,2\n");
     for name in ["../etc/passwd", "/etc/passwd", "data/../../x"] {
@@ -54,7 +55,9 @@ async fn a_large_file_is_seen_read_only_in_its_place() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
+        // Whoever runs the code could write it, were it not mounted read-only.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("permissions");
+        std::fs::set_permissions(&host, std::fs::Permissions::from_mode(0o666)).expect("permissions");
     }
     let mut request = request("mount");
     request.mounts = vec![Mount { host, name: "data/large file.csv".to_owned() }];
@@ -127,9 +130,8 @@ async fn what_a_dead_process_left_is_removed_and_what_is_not_ours_is_not() {
     let ready = start("reaper").await;
     let image = ready.info().image;
     let create = |name: String, owner: Option<String>| {
-        let labels = owner.map(|owner| {
-            [("codeinterp.version".to_owned(), "0".to_owned()), ("codeinterp.owner".to_owned(), owner)].into_iter().collect()
-        });
+        let labels = owner
+            .map(|owner| [("codeinterp.version".to_owned(), "0".to_owned()), ("codeinterp.owner".to_owned(), owner)].into_iter().collect());
         let body = ContainerCreateBody { image: Some(image.clone()), labels, ..ContainerCreateBody::default() };
         let options = CreateContainerOptionsBuilder::default().name(&name).build();
         let api = engine.api.clone();

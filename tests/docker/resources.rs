@@ -16,7 +16,12 @@ while True:
     blocks.append(b'x' * (16 << 20))
 ";
     let execution = run(&sandbox, text).await;
-    assert_eq!((execution.exit_code, execution.error.map(|error| error.ename).as_deref()), (137, Some("OutOfMemory")), "{:?}", execution.stderr);
+    assert_eq!(
+        (execution.exit_code, execution.error.map(|error| error.ename).as_deref()),
+        (137, Some("OutOfMemory")),
+        "{:?}",
+        execution.stderr
+    );
     assert!(execution.variables_lost);
     assert_eq!(printed(&sandbox, "import pandas; print(1 + 1, 'kept' in globals())").await, "2 False\n");
     sandbox.stop().await;

@@ -1,0 +1,109 @@
+//! Bad input: what happened, why, what to do; the right exit code; nothing left running.
+
+use crate::support::{Workspace, code, stderr};
+
+fn check(arguments: &[&str], expect_code: i32, expect_words: &[&str]) {
+    let workspace = Workspace::new();
+    workspace.write("empty.csv", "");
+    workspace.write("ok.csv", "a\n1\n");
+    workspace.write("folder/x.txt", "x");
+    let output = workspace.run(arguments);
+    let text = stderr(&output);
+    assert_eq!(code(&output), expect_code, "{text}");
+    for word in expect_words {
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    check(&["analyze", "none.csv"], 2, &["none.csv", "no such file", "hint"]);
+}
+
+#[test]
+fn a_directory_is_refused_with_what_to_do() {
+    check(&["analyze", "folder"], 2, &["directory", "hint"]);
+}
+
+#[test]
+fn no_file_is_wrong_use() {
+    check(&["analyze"], 2, &["Usage"]);
+    check(&["analyze", "ok.csv", "--sandbox", "cloud"], 2, &["cloud"]);
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_told() {
+    let workspace = Workspace::new();
+    workspace.write("ok.csv", "a\n1\n");
+    let output = workspace
+        .command(&["analyze", "ok.csv", "--sandbox", "docker"])
+        .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
+        .output()
+        .expect("it runs");
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("/nowhere/docker.sock"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_unreachable_model_is_told_as_such() {
+    let workspace = Workspace::new();
+    workspace.write("ok.csv", "a\n1\n");
+    let (code, run) = {
+        let output = workspace
+            .command(&["analyze", "ok.csv", "--sandbox", "process", "--model", "some-model", "--format", "json"])
+            // Port 1 of loopback: nothing listens there.
+            .env("CODEINTERP_ENDPOINT", "http://127.0.0.1:1/v1")
+            .output()
+            .expect("it runs");
+        (code(&output), serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("an object"))
+    };
+    assert_eq!((code, &run["status"], &run["error"]["kind"]), (3, &"failed".into(), &"model".into()), "{run:#}");
+    assert!(run["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
+}
+
+#[test]
+fn a_file_without_a_table_fails_in_the_profile_and_the_others_are_profiled() {
+    let workspace = Workspace::new();
+    workspace.write("ok.csv", "a\n1\n");
+    workspace.write("broken.parquet", "PAR1 this is no parquet PAR1");
+    let (code, outcomes) = workspace.json(&["profile", "ok.csv", "none.csv", "broken.parquet", "--sandbox", "process"]);
+    assert_eq!(code, 2);
+    assert_eq!(outcomes[0]["rows"], 1, "{outcomes:#}");
+    assert_eq!(outcomes[1]["error"]["kind"], "unreadable", "{outcomes:#}");
+    assert!(outcomes[2]["error"]["message"].is_string(), "{outcomes:#}");
+}
+
+#[test]
+fn an_empty_file_and_one_without_rows_end_with_an_answer_or_a_clear_error() {
+    let workspace = Workspace::new();
+    workspace.write("empty.csv", "");
+    workspace.write("header.csv", "a,b\n");
+    let (code, run) = workspace.json(&["analyze", "header.csv", "--sandbox", "process"]);
+    assert_eq!((code, &run["files"][0]["rows"]), (0, &0.into()), "{run:#}");
+    let (_, run) = workspace.json(&["analyze", "empty.csv", "--sandbox", "process"]);
+    let said = run["final_answer"].as_str().or_else(|| run["error"]["message"].as_str()).expect("an answer or an error");
+    assert!(said.to_lowercase().contains("empty"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_is_refused_at_once() {
+    let workspace = Workspace::new();
+    let path = workspace.write("x", "").with_file_name("pipe.csv");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o600)).expect("a fifo");
+    let output = workspace.run(&["analyze", "pipe.csv"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("not a regular file"));
+}
+
+#[test]
+fn a_wrong_setting_names_its_place() {
+    let workspace = Workspace::new();
+    workspace.write("ok.csv", "a\n1\n");
+    let config = workspace.folder.path().join("config/codeinterp");
+    std::fs::create_dir_all(&config).expect("a folder");
+    std::fs::write(config.join("config.toml"), "[sandbox]\nbackend = \"cloud\"\n").expect("it is written");
+    let output = workspace.run(&["analyze", "ok.csv"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("config.toml") && stderr(&output).contains("cloud"), "{}", stderr(&output));
+}
