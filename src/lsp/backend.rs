@@ -6,6 +6,7 @@ use tower_lsp::LanguageServer;
 use tower_lsp::gen_lsp_types as lsp;
 use tower_lsp::jsonrpc::{Error, Result};
 
+use super::chat::ChatDelta;
 use super::event::{Event, Reply};
 
 /// The end of the queue that the protocol crate calls.
@@ -40,6 +41,11 @@ impl Backend {
     /// `window/workDoneProgress/cancel`, which the protocol crate does not route.
     pub async fn progress_cancelled(&self, params: lsp::WorkDoneProgressCancelParams) {
         self.tell(Event::ProgressCancelled(params));
+    }
+
+    /// `codeinterp/chatDelta`
+    pub async fn chat_delta(&self, params: ChatDelta) {
+        self.tell(Event::ChatDelta(params));
     }
 }
 

@@ -7,6 +7,7 @@ use tower_lsp::gen_lsp_types as lsp;
 use tower_lsp::jsonrpc;
 use url::Url;
 
+use super::chat::ChatDelta;
 use super::commands::Prepared;
 use crate::agent::ports::Progress;
 use crate::agent::run::RunStatus;
@@ -37,6 +38,8 @@ pub enum Event {
     ConfigurationChanged(lsp::DidChangeConfigurationParams),
     /// `window/workDoneProgress/cancel`
     ProgressCancelled(lsp::WorkDoneProgressCancelParams),
+    /// `codeinterp/chatDelta`
+    ChatDelta(ChatDelta),
     /// `textDocument/hover`
     Hover(lsp::HoverParams, Reply<Option<lsp::Hover>>),
     /// `textDocument/inlayHint`

@@ -45,6 +45,7 @@ fn handle(state: &mut State, event: Event) {
                 runs::cancel(state, Some(run));
             }
         }
+        Event::ChatDelta(delta) => state.chat.delta(delta),
         Event::Hover(params, reply) => handlers::hover::hover(state, params, reply),
         Event::InlayHint(params, reply) => handlers::inlay_hint::inlay_hint(state, params, reply),
         Event::CodeAction(params, reply) => answer(reply, handlers::code_action::code_action(state, &params)),
@@ -67,6 +68,7 @@ pub fn answer<T>(reply: Reply<T>, value: T) {
 #[allow(deprecated, reason = "clients of before workspace folders send rootUri or rootPath alone")]
 fn initialize(state: &mut State, params: &lsp::InitializeParams, reply: Reply<lsp::InitializeResult>) {
     state.features = ClientFeatures::new(params);
+    state.services.offered.store(state.features.options.chat, std::sync::atomic::Ordering::Relaxed);
     let editor = params.initialization_options.as_ref().map(Overrides::from_editor).unwrap_or_default();
     state.load_settings(&editor);
     let folders = match &params.workspace_folders_initialize_params.workspace_folders {

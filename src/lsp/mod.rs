@@ -17,6 +17,7 @@
 //! - [`runs`]: runs that were asked for over this connection, as they go on.
 //! - [`commands`]: `workspace/executeCommand`.
 //! - [`handlers`]: the other requests, one file each.
+//! - [`chat`]: the editor's own models.
 //! - [`cells`]: cells of Python and Markdown documents.
 //! - [`hints`]: what stands at the end of a line.
 //! - [`outbox`], [`progress`]: what is sent to the client.
@@ -30,6 +31,7 @@ pub mod analysis;
 pub mod backend;
 pub mod capabilities;
 pub mod cells;
+pub mod chat;
 pub mod commands;
 pub mod convert;
 pub mod documents;
@@ -81,11 +83,13 @@ pub async fn serve(
     let end = CancellationToken::new();
     let mut begun = None;
     let (service, socket) = LspService::build(|client| {
+        let chat = Arc::new(chat::Chat::new(client.clone()));
         let outbox = outbox::Outbox::new(client);
-        begun = Some(state::State::new(outbox, events.clone(), services, command_line, end.clone()));
+        begun = Some(state::State::new(outbox, events.clone(), services, chat, command_line, end.clone()));
         backend::Backend::new(events)
     })
     .custom_method("window/workDoneProgress/cancel", backend::Backend::progress_cancelled)
+    .custom_method("codeinterp/chatDelta", backend::Backend::chat_delta)
     .finish();
     let Some(state) = begun else { return false };
     let sessions = Arc::clone(&state.sessions);

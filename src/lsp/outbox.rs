@@ -130,11 +130,6 @@ impl Outbox {
             _ => None,
         }
     }
-
-    /// The client, for requests of the editor's models.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
 }
 
 async fn send(client: &Client, message: Message) {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::capabilities::ClientFeatures;
+use super::chat::{Chat, EditorServices};
 use super::documents::Text;
 use super::event::Event;
 use super::outbox::Outbox;
@@ -69,7 +70,9 @@ pub struct State {
     /// One session a folder.
     pub sessions: Arc<Sessions>,
     /// What sessions are given.
-    pub services: Arc<dyn Services>,
+    pub services: Arc<EditorServices>,
+    /// Chats with the editor's models.
+    pub chat: Arc<Chat>,
     /// Settings of the command line: the strongest.
     pub command_line: Overrides,
     /// The person's own settings.
@@ -96,16 +99,19 @@ impl State {
         outbox: Outbox,
         events: mpsc::UnboundedSender<Event>,
         services: Arc<dyn Services>,
+        chat: Arc<Chat>,
         command_line: Overrides,
         end: CancellationToken,
     ) -> Self {
         let settings = Settings::default();
+        let services = Arc::new(EditorServices::new(services, Arc::clone(&chat)));
         Self {
             features: ClientFeatures::default(),
             outbox,
             events,
-            sessions: Arc::new(Sessions::new(Arc::clone(&services), settings.clone())),
+            sessions: Arc::new(Sessions::new(Arc::clone(&services) as Arc<dyn Services>, settings.clone())),
             services,
+            chat,
             command_line,
             user_settings: settings.clone(),
             settings,

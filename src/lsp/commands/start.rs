@@ -24,7 +24,7 @@ use crate::lsp::state::State;
 use crate::lsp::uris;
 use crate::session::inputs::{check_input, sandbox_name};
 use crate::session::request::RunSelection;
-use crate::session::{RunFile, RunKind, RunRequest, Session};
+use crate::session::{RunFile, RunKind, RunRequest, Services, Session};
 use crate::store::names::numbered;
 
 /// What is asked about a file when nothing else is; shown as the run's question before it runs.
@@ -234,7 +234,8 @@ fn continued(state: &mut State, parent: String, kind: RunKind, title: String, re
 
 /// Prepares a run on another thread and hands it back to the main loop.
 fn prepare(state: &State, reply: Reply<Option<Value>>, work: impl FnOnce() -> jsonrpc::Result<Prepared> + Send + 'static) {
-    let (events, services, settings) = (state.events.clone(), Arc::clone(&state.services), state.settings.clone());
+    let (events, settings) = (state.events.clone(), state.settings.clone());
+    let services = Arc::clone(&state.services) as Arc<dyn Services>;
     tokio::task::spawn_blocking(move || match work() {
         Ok(mut prepared) => {
             if matches!(prepared.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. }) {

@@ -181,8 +181,6 @@ struct Pass1 {
     sum: f64,
     least: Option<(f64, String)>,
     most: Option<(f64, String)>,
-    first: Option<String>,
-    last: Option<String>,
     leading_zeros: bool,
 }
 
@@ -226,12 +224,6 @@ impl Pass1 {
         self.texts += 1;
         if is_date(text) {
             self.dates += 1;
-        }
-        if self.first.as_deref().is_none_or(|first| text < first) {
-            self.first = Some(text.to_owned());
-        }
-        if self.last.as_deref().is_none_or(|last| text > last) {
-            self.last = Some(text.to_owned());
         }
     }
 
@@ -287,6 +279,8 @@ struct Pass2 {
     overflow: bool,
     bars: Vec<u64>,
     offenders: u64,
+    /// Least and greatest text of a column of text.
+    texts: Option<(String, String)>,
 }
 
 impl Pass2 {
@@ -298,7 +292,7 @@ impl Pass2 {
             _ => (0.0, 0.0),
         };
         let bars = if high > low { vec![0; BARS] } else { Vec::new() };
-        Self { kind, almost: first.almost(), low, width: high - low, seen: Hashes::default(), overflow: false, bars, offenders: 0 }
+        Self { kind, almost: first.almost(), low, width: high - low, seen: Hashes::default(), overflow: false, bars, offenders: 0, texts: None }
     }
 
     /// Takes a cell; true where it is not what almost all cells of the column are.
@@ -330,6 +324,14 @@ impl Pass2 {
             self.overflow = true;
         }
         let (Value::Raw(text) | Value::Text(text)) = value else { return false };
+        if matches!(self.kind, ColumnKind::Date | ColumnKind::Text) {
+            match &mut self.texts {
+                None => self.texts = Some((text.to_string(), text.to_string())),
+                Some((low, _)) if text.as_ref() < low.as_str() => *low = text.to_string(),
+                Some((_, high)) if text.as_ref() > high.as_str() => *high = text.to_string(),
+                Some(_) => {}
+            }
+        }
         if !self.bars.is_empty()
             && let Some(value) = number(text).map(as_float)
         {
@@ -422,7 +424,7 @@ fn column(name: String, rows: u64, first: Pass1, second: Pass2) -> LiveColumn {
     let numeric = matches!(kind, ColumnKind::Integer | ColumnKind::Float);
     let range = match kind {
         ColumnKind::Integer | ColumnKind::Float => first.least.zip(first.most).map(|((_, low), (_, high))| (low, high)),
-        ColumnKind::Date | ColumnKind::Text => first.first.zip(first.last).map(|(low, high)| (super::bounded(&low), super::bounded(&high))),
+        ColumnKind::Date | ColumnKind::Text => second.texts.map(|(low, high)| (super::bounded(&low), super::bounded(&high))),
         _ => None,
     };
     #[allow(clippy::cast_precision_loss, reason = "a mean is a double")]
