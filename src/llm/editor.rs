@@ -73,7 +73,13 @@ impl Model for EditorModel {
             reply = self.client.chat(question, &stream, cancel) => reply,
             () = cancel.cancelled() => return Err(ModelError::Cancelled),
         };
-        let reply = reply.map_err(|reason| ModelError::Unreachable { destination: "editor".to_owned(), reason })?;
+        let reply = reply.map_err(|reason| {
+            // The client may notice the cancellation before this task does.
+            if cancel.is_cancelled() {
+                return ModelError::Cancelled;
+            }
+            ModelError::Unreachable { destination: "editor".to_owned(), reason }
+        })?;
         let calls: usize = reply.tool_calls.iter().map(|(_, arguments)| arguments.to_string().len()).sum();
         if reply.text.len() + calls > MAX_REPLY_BYTES {
             return Err(ModelError::Malformed(format!("the answer has more than {MAX_REPLY_BYTES} bytes")));

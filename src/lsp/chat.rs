@@ -182,7 +182,9 @@ impl Services for EditorServices {
         if self.offered.load(Ordering::Relaxed) {
             return Ok(Arc::new(EditorModel::new(Arc::clone(&self.chat) as Arc<dyn ChatClient>)));
         }
-        Err(ModelError::Settings("this editor offers no language models to codeinterp; name another one in the setting `model`, or use \"playbook\"".to_owned()))
+        Err(ModelError::Settings(
+            "this editor offers no language models to codeinterp; name another one in the setting `model`, or use \"playbook\"".to_owned(),
+        ))
     }
 
     fn state_dir(&self) -> PathBuf {

@@ -174,12 +174,22 @@ fn value(record: &Run) -> Option<String> {
 }
 
 fn tooltip(record: &Run) -> String {
-    let what = match (&record.error, &record.final_answer) {
-        (Some(error), _) => &error.message,
-        (None, Some(answer)) => answer,
-        (None, None) => &record.question,
+    cut(&escape::plain(gist(record).unwrap_or(&record.question)), 300)
+}
+
+/// What a run came to, in short: why it failed, or the paragraphs of its answer after notices in emphasis.
+pub fn gist(record: &Run) -> Option<&str> {
+    if let Some(error) = &record.error {
+        return Some(&error.message);
+    }
+    let answer = record.final_answer.as_deref()?.trim();
+    let notice = |paragraph: &str| {
+        paragraph.starts_with('*') && !paragraph.starts_with("* ") && !paragraph.starts_with("**") && paragraph.ends_with('*')
     };
-    cut(&escape::plain(what), 300)
+    match answer.split_once("\n\n") {
+        Some((first, rest)) if notice(first.trim()) => Some(rest.trim()),
+        _ => Some(answer),
+    }
 }
 
 #[cfg(test)]

@@ -143,7 +143,8 @@ fn folders_changed(state: &mut State, params: lsp::DidChangeWorkspaceFoldersPara
         let gone: Vec<Folder> = state.folders.extract_if(.., |folder| folder.uri == removed.uri).collect();
         for folder in gone {
             let sessions = state.sessions.clone();
-            tokio::spawn(async move { sessions.close(&folder.path).await });
+            state.closing.retain(|task| !task.is_finished());
+            state.closing.push(tokio::spawn(async move { sessions.close(&folder.path).await }));
         }
     }
     for added in params.event.added {
@@ -157,9 +158,10 @@ fn folders_changed(state: &mut State, params: lsp::DidChangeWorkspaceFoldersPara
 
 fn shutdown(state: &mut State, reply: Reply<()>) {
     state.shut_down.store(true, std::sync::atomic::Ordering::Relaxed);
-    let sessions = state.sessions.clone();
+    let (sessions, closing) = (state.sessions.clone(), std::mem::take(&mut state.closing));
     tokio::spawn(async move {
-        if tokio::time::timeout(ENDING, sessions.close_all()).await.is_err() {
+        let all = futures::future::join(sessions.close_all(), futures::future::join_all(closing));
+        if tokio::time::timeout(ENDING, all).await.is_err() {
             tracing::warn!("sandboxes did not end in time; they end with this process");
         }
         answer(reply, ());

@@ -87,6 +87,8 @@ pub struct State {
     pub runs: Runs,
     /// Model servers that the person was told of.
     pub told: HashSet<String>,
+    /// Sessions of removed folders that are ending.
+    pub closing: Vec<tokio::task::JoinHandle<()>>,
     /// `shutdown` was asked for: nothing is started any more.
     pub shut_down: Arc<AtomicBool>,
     /// Ends the server.
@@ -119,6 +121,7 @@ impl State {
             folders: Vec::new(),
             runs: Runs::default(),
             told: HashSet::new(),
+            closing: Vec::new(),
             shut_down: Arc::default(),
             end,
         }

@@ -260,6 +260,8 @@ impl AsyncWrite for Pieces {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn frames(input: &[u8], piece: usize) -> Vec<Result<String, ()>> {
@@ -334,5 +336,29 @@ mod tests {
         check(br#"{"jsonrpc":"2.0"}"#, "refuse");
         check(b"\xff\xfe{}", "refuse");
         check(b"", "refuse");
+    }
+
+    proptest! {
+        /// Random pieces of frames, cut anywhere: no fault, no endless loop, nothing kept that is not needed.
+        #[test]
+        fn no_stream_of_bytes_is_too_strange(
+            parts in proptest::collection::vec("Content-Length: [0-9]{1,3}|Content-Length:|\r\n|\r\n\r\n|\\{\\}|[a-z:é\0]{1,6}", 0..30),
+            piece in 1usize..9,
+        ) {
+            let input = parts.concat().into_bytes();
+            let mut decoder = Decoder::default();
+            for bytes in input.chunks(piece) {
+                decoder.push(bytes);
+                for turn in 0.. {
+                    prop_assert!(turn <= input.len(), "the decoder does not come to an end");
+                    match decoder.next() {
+                        Frame::Partial => break,
+                        Frame::Body(body) => drop(judge(&body)),
+                        Frame::Bad(_) => {}
+                    }
+                }
+            }
+            prop_assert!(decoder.buffer.len() <= input.len());
+        }
     }
 }

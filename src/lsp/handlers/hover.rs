@@ -1,6 +1,7 @@
 //! `textDocument/hover`: a column's statistics on any cell or header, a result's charts on its line, a variable of the
 //! kernel on a name in Python.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +14,13 @@ use crate::agent::run::Run;
 use crate::lsp::analysis;
 use crate::lsp::convert::markdown;
 use crate::lsp::event::Reply;
+use crate::lsp::hints;
 use crate::lsp::main_loop::answer;
 use crate::lsp::state::State;
 use crate::lsp::uris;
 use crate::profile::live;
 use crate::report::escape;
+use crate::report::sanitize::sanitize;
 use crate::session::Session;
 
 /// Charts of a result that a hover shows.
@@ -77,10 +80,15 @@ fn of_document(state: &State, uri: &Url, position: lsp::Position) -> Option<lsp:
 /// A result in short: the beginning of its answer, and its charts.
 fn result(record: &Run, virtual_documents: bool) -> String {
     let mut text = String::new();
-    let answer = record.final_answer.as_deref().or(record.error.as_ref().map(|error| error.message.as_str())).unwrap_or_default();
+    let answer = hints::gist(record).unwrap_or_default();
     if !answer.is_empty() {
+        // Cut between lines, so that no markup is cut in two.
         let head = escape::head(answer, MAX_ANSWER);
-        let _ = write!(text, "{}{}\n\n", escape::inline(head), if head.len() < answer.len() { "…" } else { "" });
+        let whole = if head.len() < answer.len() { head.rfind('\n').map_or(head, |end| &head[..end]) } else { head };
+        let _ = write!(text, "{}\n\n", sanitize(whole, &HashSet::new(), "").trim_end());
+        if whole.len() < answer.len() {
+            text.push_str("…\n\n");
+        }
     }
     for chart in record.artifacts.iter().filter(|artifact| artifact.mime.starts_with("image/")).take(MAX_CHARTS) {
         let caption = escape::inline(escape::head(chart.caption.as_deref().unwrap_or(&chart.name), 200));

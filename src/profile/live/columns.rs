@@ -292,7 +292,17 @@ impl Pass2 {
             _ => (0.0, 0.0),
         };
         let bars = if high > low { vec![0; BARS] } else { Vec::new() };
-        Self { kind, almost: first.almost(), low, width: high - low, seen: Hashes::default(), overflow: false, bars, offenders: 0, texts: None }
+        Self {
+            kind,
+            almost: first.almost(),
+            low,
+            width: high - low,
+            seen: Hashes::default(),
+            overflow: false,
+            bars,
+            offenders: 0,
+            texts: None,
+        }
     }
 
     /// Takes a cell; true where it is not what almost all cells of the column are.

@@ -131,3 +131,36 @@ fn bounded(value: &str) -> String {
         None => value.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the text is, it is profiled without a fault, every problem and place is inside of it, and every
+        /// hover can be written.
+        #[test]
+        fn no_text_is_too_strange(text in "([a-c0-9.,;\t|\"'\r\n {}\\[\\]:\\\\-]|true|null|nan|é|😀|\u{fffd}|\u{feff}|\0){0,60}") {
+            for format in [Format::Delimited(None), Format::Delimited(Some(b',')), Format::JsonLines, Format::Json] {
+                let Some(profile) = profile(&text, format, &|| false) else { continue };
+                for problem in &profile.problems {
+                    prop_assert!(text.get(problem.range.clone()).is_some());
+                }
+                prop_assert!(profile.problem_count >= profile.problems.len());
+                prop_assert!(header_hint(&profile).chars().count() <= 40);
+                table_markdown(&profile);
+                for (offset, _) in text.char_indices().chain([(text.len(), ' ')]) {
+                    if let Some(place) = profile.place(&text, offset) {
+                        prop_assert!(text.get(place.range.clone()).is_some());
+                        column_markdown(&profile, &place);
+                    }
+                }
+                for column in &profile.columns {
+                    prop_assert!(column.missing <= profile.rows && column.distinct <= profile.rows);
+                }
+            }
+        }
+    }
+}

@@ -124,6 +124,7 @@ pub fn table_markdown(profile: &LiveProfile) -> String {
     if profile.columns.len() > TABLE_COLUMNS {
         let _ = write!(text, "\nand {} more columns", profile.columns.len() - TABLE_COLUMNS);
     }
+    text.truncate(text.trim_end().len());
     text
 }
 

@@ -1,0 +1,201 @@
+//! Manners: order, liveness, hostile frames, the end.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, full};
+use crate::rig::Rig;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_reads_the_text_of_its_time() {
+    let mut client = Client::open(&Rig::new(), json!({}), json!({})).await;
+    let uri = client.show("t.csv", "csv", "a\n0\n").await;
+    let mut wanted = Vec::new();
+    for number in 1..=50 {
+        client.change(&uri, number + 1, (1, 0), (2, 0), &format!("{number}\n")).await;
+        let position = json!({"line": 1, "character": 0});
+        let id = client.ask("textDocument/hover", json!({"textDocument": {"uri": uri}, "position": position})).await;
+        wanted.push((id, number));
+    }
+    let mut last = 0;
+    for (id, number) in wanted {
+        let hover = client.answer(json!(id)).await.unwrap();
+        let shown = hover["contents"]["value"]
+            .as_str()
+            .unwrap()
+            .split("row 1 of 1: ")
+            .nth(1)
+            .unwrap()
+            .split('\n')
+            .next()
+            .unwrap()
+            .parse::<i32>()
+            .unwrap();
+        // A hover waits for its columns; it may see later text, never earlier.
+        assert!(shown >= number && shown >= last, "{shown} after {number}");
+        last = shown;
+    }
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_answered_while_output_floods() {
+    let rig = Rig::new();
+    let mut client = Client::open(&rig, full(), json!({"runEvents": true})).await;
+    for method in [
+        "workspace/inlayHint/refresh",
+        "workspace/codeLens/refresh",
+        "workspace/textDocumentContent/refresh",
+        "window/workDoneProgress/create",
+        "$/progress",
+    ] {
+        client.ignore(method);
+    }
+    let uri = client.show("a.py", "python", "flood\n").await;
+    let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}});
+    let started = client.command("runSelection", json!({"uri": uri, "range": range})).await.unwrap();
+    let id = started["run"].clone();
+    client.wait(|message| message["params"]["run"] == id && message["params"]["step"] == 1).await;
+    let table = client.show("t.csv", "csv", "a,b\n1,2\n").await;
+    for _ in 0..100 {
+        assert!(client.hover(&table, 1, 0).await.starts_with("**a**"));
+    }
+    let report = client.request("workspace/textDocumentContent", json!({"uri": started["document"]})).await.unwrap();
+    assert!(report["text"].as_str().unwrap().len() < 200_000);
+    client.command("cancel", json!({})).await.unwrap();
+    assert_eq!(client.ended(&id).await, "cancelled");
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_answers_holds_nothing_up() {
+    let rig = Rig::new();
+    // Refreshes and progress are asked for and never answered.
+    let mut client = Client::open(&rig, full(), json!({"runEvents": true})).await;
+    let uri = client.show("t.csv", "csv", "a,b\n1,\n").await;
+    for _ in 0..20 {
+        let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: x"})).await.unwrap();
+        assert_eq!(client.ended(&started["run"]).await, "completed");
+    }
+    for method in [
+        "workspace/inlayHint/refresh",
+        "workspace/codeLens/refresh",
+        "workspace/textDocumentContent/refresh",
+        "window/workDoneProgress/create",
+    ] {
+        client.wait(|message| message["method"] == method).await;
+        client.ignore(method);
+    }
+    client.request("shutdown", Value::Null).await.unwrap();
+    client.notify("exit", Value::Null).await;
+    client.forget().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storm_of_cancels_and_changes_is_survived() {
+    let mut client = Client::open(&Rig::new(), json!({}), json!({})).await;
+    let uri = client.show("t.csv", "csv", "a,b\n1,2\n").await;
+    for number in 0..300 {
+        client.change(&uri, number + 2, (1, 0), (1, 0), "1").await;
+        let id = client.ask("textDocument/hover", json!({"textDocument": {"uri": uri}, "position": {"line": 1, "character": 0}})).await;
+        client.notify("$/cancelRequest", json!({"id": id})).await;
+        client.notify("$/cancelRequest", json!({"id": id + 1000})).await;
+        // Cancelled or answered, but once.
+        let _ = client.answer(json!(id)).await;
+    }
+    client
+        .notify(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": "file:///nowhere.csv", "version": 1}, "contentChanges": [{"text": "x"}]}),
+        )
+        .await;
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": "file:///nowhere.csv"}})).await;
+    client.change(&uri, 1, (9, 9), (3, 3), "wrong way round, wrong version\n").await;
+    assert_eq!(client.hints(&uri).await.len(), 1);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_message_costs_one_message() {
+    let mut client = Client::open(&Rig::new(), json!({}), json!({})).await;
+    for bad in [
+        &b"Content-Length: what\r\n\r\n"[..],
+        b"Content-Length: 4\r\n\r\n\xff\xfe{}",
+        b"Content-Length: 4\r\n\r\n{{}}",
+        b"Content-Length: 2\r\n\r\n[]",
+        b"Content-Length: 18\r\n\r\n{\"jsonrpc\": \"1.0\"}",
+    ] {
+        client.bytes(bad).await;
+        assert!(client.answer(Value::Null).await.unwrap_err()["code"].as_i64().unwrap() < 0);
+        assert!(client.command("status", json!({})).await.is_ok());
+    }
+    let wrong = json!({"textDocument": {"uri": "file:///t.csv"}, "position": {"line": -1, "character": 0}});
+    assert_eq!(client.request("textDocument/hover", wrong).await.unwrap_err()["code"], -32602);
+    assert_eq!(client.command("nothing", json!({})).await.unwrap_err()["code"], -32602);
+    assert_eq!(client.command("analyzeFile", json!({"uri": 7})).await.unwrap_err()["code"], -32602);
+    assert_eq!(client.request("textDocument/nothing", json!({})).await.unwrap_err()["code"], -32601);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_served_before_initialize_and_after_shutdown() {
+    let mut client = Client::raw(&Rig::new());
+    assert_eq!(client.command("status", json!({})).await.unwrap_err()["code"], -32002);
+    let params = json!({"processId": null, "rootUri": null, "capabilities": {}});
+    client.request("initialize", params.clone()).await.unwrap();
+    assert_eq!(client.request("initialize", params).await.unwrap_err()["code"], -32600);
+    client.request("shutdown", Value::Null).await.unwrap();
+    assert_eq!(client.command("status", json!({})).await.unwrap_err()["code"], -32600);
+    client.notify("exit", Value::Null).await;
+    client.finish(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_input_ends_the_server_and_its_sandboxes() {
+    for exit in [false, true] {
+        let rig = Rig::new();
+        let mut client = Client::open(&rig, json!({}), json!({"runEvents": true})).await;
+        let uri = client.show("a.py", "python", "forever\n").await;
+        let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}});
+        client.command("runSelection", json!({"uri": uri, "range": range})).await.unwrap();
+        client.wait(|message| message["params"]["step"] == 1).await;
+        assert_eq!(rig.running(), 1);
+        client.ignore("codeinterp/runChanged");
+        if exit {
+            client.notify("exit", Value::Null).await;
+        } else {
+            client.hang_up();
+        }
+        client.forget().await;
+        assert_eq!(rig.running(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_virtual_documents_are_not_found() {
+    let mut client = Client::open(&Rig::new(), full(), json!({})).await;
+    for uri in [
+        "codeinterp:/runs/none/report.md",
+        "codeinterp:/runs/../../../etc/passwd",
+        "codeinterp:/runs/%2e%2e/%2e%2e/etc/passwd",
+        "file:///etc/passwd",
+    ] {
+        let error = client.request("workspace/textDocumentContent", json!({"uri": uri})).await.unwrap_err();
+        assert!(error["message"].as_str().unwrap().contains("not found"), "{error}");
+    }
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_folder_takes_its_sandbox_with_it() {
+    let rig = Rig::new();
+    let mut client = Client::open(&rig, json!({}), json!({"runEvents": true})).await;
+    let uri = client.show("t.csv", "csv", "a\n1\n").await;
+    let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: x"})).await.unwrap();
+    client.ended(&started["run"]).await;
+    assert_eq!(rig.running(), 1);
+    let folder = client.uri("");
+    client.notify("workspace/didChangeWorkspaceFolders", json!({"event": {"added": [], "removed": [{"uri": folder, "name": "w"}]}})).await;
+    // Ending takes its time; a shutdown waits for all of it.
+    client.close().await;
+    assert_eq!(rig.running(), 0);
+}
