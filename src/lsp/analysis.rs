@@ -88,12 +88,11 @@ pub fn did_change(state: &mut State, params: &lsp::DidChangeTextDocumentParams) 
     }
     document.revision.fetch_add(1, Ordering::Relaxed);
     if document.format.is_some() {
-        match &mut document.due {
-            Some(changed) => *changed = true,
-            None => {
-                document.due = Some(false);
-                timer(state, uri.clone());
-            }
+        if let Some(changed) = &mut document.due {
+            *changed = true;
+        } else {
+            document.due = Some(false);
+            timer(state, uri.clone());
         }
     }
 }
@@ -150,12 +149,12 @@ fn start(state: &mut State, uri: &Url) {
         return;
     }
     document.profiling = true;
-    let (text, current, events, uri) = (document.text.snapshot(), Arc::clone(&document.revision), state.events.clone(), uri.clone());
+    let (snapshot, current, events, uri) = (document.text.snapshot(), Arc::clone(&document.revision), state.events.clone(), uri.clone());
     tokio::task::spawn_blocking(move || {
         let stale = || current.load(Ordering::Relaxed) != revision;
         // A fault in a profile of hostile text must not leave its requests unanswered.
-        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live::profile(&text, format, &stale)));
-        drop(text);
+        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live::profile(&snapshot, format, &stale)));
+        drop(snapshot);
         let profile = made.unwrap_or_default().map(Arc::new);
         // The main loop is gone when the connection ends.
         let _ = events.send(Event::Profiled { uri, revision, profile });

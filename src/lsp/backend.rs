@@ -39,11 +39,13 @@ impl Backend {
     }
 
     /// `window/workDoneProgress/cancel`, which the protocol crate does not route.
+    #[allow(clippy::unused_async, reason = "the form that the protocol crate takes")]
     pub async fn progress_cancelled(&self, params: lsp::WorkDoneProgressCancelParams) {
         self.tell(Event::ProgressCancelled(params));
     }
 
     /// `codeinterp/chatDelta`
+    #[allow(clippy::unused_async, reason = "the form that the protocol crate takes")]
     pub async fn chat_delta(&self, params: ChatDelta) {
         self.tell(Event::ChatDelta(params));
     }

@@ -78,7 +78,7 @@ fn fences(text: &Text) -> Vec<Cell> {
                 open =
                     Some((line, length, mark, matches!(language.to_ascii_lowercase().as_str(), "python" | "py" | "python3" | "ipython")));
             }
-            Some((head, opened, opener, python)) if mark == opener && length >= opened && content[length..].trim().is_empty() => {
+            Some((head, fence, opener, python)) if mark == opener && length >= fence && content[length..].trim().is_empty() => {
                 if python && found.len() < MAX_CELLS {
                     found.push(Cell { head, code: head + 1..line });
                 }

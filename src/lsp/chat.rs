@@ -149,7 +149,9 @@ fn message(message: &Message) -> Value {
     let mut content = message.content.clone();
     for call in &message.tool_calls {
         let code = call.arguments.get("code").and_then(Value::as_str).map_or_else(|| call.arguments.to_string(), str::to_owned);
-        content.push_str(&format!("\n\n```python\n{code}\n```"));
+        content.push_str("\n\n```python\n");
+        content.push_str(&code);
+        content.push_str("\n```");
     }
     json!({"role": role, "content": content.trim_start_matches('\n')})
 }

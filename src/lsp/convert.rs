@@ -1,5 +1,7 @@
 //! Values of this crate as the protocol has them.
 
+use std::fmt::Write as _;
+
 use tower_lsp::gen_lsp_types as lsp;
 use tower_lsp::jsonrpc::{Error, ErrorCode};
 
@@ -35,7 +37,8 @@ pub fn diagnostics(profile: &LiveProfile, text: &Text, encoding: Encoding) -> Ve
         && let Some(last) = diagnostics.last_mut()
         && let lsp::Message::String(message) = &mut last.message
     {
-        message.push_str(&format!(" ({more} more problems in this file are not listed.)"));
+        // Writing to a String can't fail.
+        let _ = write!(message, " ({more} more problems in this file are not listed.)");
     }
     diagnostics
 }

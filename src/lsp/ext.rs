@@ -31,6 +31,7 @@ pub const COMMANDS: [&str; 16] = [
 /// What a client says of itself in `initializationOptions`, beside the settings.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own in the protocol")]
 pub struct ClientOptions {
     /// It shows `codeinterp:` documents by a shim of its own.
     pub virtual_documents: bool,

@@ -129,7 +129,8 @@ pub fn result(entry: &RunEntry, record: &Run) -> Vec<Part> {
     match record.status {
         RunStatus::Queued => parts.push(report("queued")),
         RunStatus::Running => {
-            parts.push(report(&if entry.step > 0 { format!("running step {}", entry.step) } else { "running".to_owned() }))
+            let step = if entry.step > 0 { format!("running step {}", entry.step) } else { "running".to_owned() };
+            parts.push(report(&step));
         }
         RunStatus::Cancelled => {}
         RunStatus::Failed => {

@@ -21,7 +21,7 @@
 //! - [`cells`]: cells of Python and Markdown documents.
 //! - [`hints`]: what stands at the end of a line.
 //! - [`outbox`], [`progress`]: what is sent to the client.
-//! - [`capabilities`], [`ext`], [`uris`], [`convert`]: the protocol's types and ours.
+//! - [`capabilities`], [`ext`], [`uris`] and [`convert`]: the protocol's types and ours.
 //! - [`parent`]: the death of the editor.
 //!
 //! Architecture invariant: one task mutates the state, no handler awaits, every request gets exactly one answer, and

@@ -3,6 +3,7 @@
 //! Notifications leave in the order in which they were given, through one task. Requests to the client are made in
 //! tasks of their own with a time limit: a client that never answers delays nothing but what waits for that answer.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -123,7 +124,7 @@ impl Outbox {
     /// Asks a person to choose one of `answers`. `None` where they chose none of them.
     pub async fn ask(&self, text: String, answers: &[&str]) -> Option<String> {
         let actions =
-            answers.iter().map(|&title| lsp::MessageActionItem { title: title.to_owned(), properties: Default::default() }).collect();
+            answers.iter().map(|&title| lsp::MessageActionItem { title: title.to_owned(), properties: HashMap::default() }).collect();
         let question = self.client.show_message_request(lsp::MessageType::Warning, text, Some(actions));
         match tokio::time::timeout(PERSONS_PATIENCE, question).await {
             Ok(Ok(answer)) => answer.map(|answer| answer.title),

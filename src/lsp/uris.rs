@@ -1,5 +1,6 @@
 //! URIs of virtual documents, and of files.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use url::Url;
@@ -87,7 +88,8 @@ pub fn artifact(run: &str, name: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
             uri.push(char::from(byte));
         } else {
-            uri.push_str(&format!("%{byte:02X}"));
+            // Writing to a String can't fail.
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

@@ -96,13 +96,12 @@ impl Decoder {
         self.buffer.advance(at_least.min(self.buffer.len()));
         let needle = b"Content-Length:";
         let next = self.buffer.windows(needle.len()).position(|window| window.eq_ignore_ascii_case(needle));
-        match next {
-            Some(next) => self.buffer.advance(next),
+        if let Some(next) = next {
+            self.buffer.advance(next);
+        } else {
             // The tail may be the beginning of the next header.
-            None => {
-                let kept = self.buffer.len().min(needle.len() - 1);
-                self.buffer.advance(self.buffer.len() - kept);
-            }
+            let kept = self.buffer.len().min(needle.len() - 1);
+            self.buffer.advance(self.buffer.len() - kept);
         }
     }
 }

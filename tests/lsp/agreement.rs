@@ -45,7 +45,8 @@ fn column() -> impl Strategy<Value = Vec<String>> {
 
 fn table() -> impl Strategy<Value = String> {
     (proptest::collection::vec(column(), 3..7), 20_usize..40, any::<bool>()).prop_map(|(columns, rows, repeat)| {
-        let mut text: String = (0..columns.len()).map(|at| format!("{}col_{at}", if at > 0 { "," } else { "" })).collect();
+        let names: Vec<String> = (0..columns.len()).map(|at| format!("col_{at}")).collect();
+        let mut text = names.join(",");
         text.push('\n');
         for row in 0..rows {
             let from = if repeat && row % 7 == 6 { row - 1 } else { row };

@@ -16,6 +16,7 @@ use crate::lsp::convert::markdown;
 use crate::lsp::event::Reply;
 use crate::lsp::hints;
 use crate::lsp::main_loop::answer;
+use crate::lsp::runs::RunEntry;
 use crate::lsp::state::State;
 use crate::lsp::uris;
 use crate::profile::live;
@@ -60,7 +61,7 @@ fn of_document(state: &State, uri: &Url, position: lsp::Position) -> Option<lsp:
         }
     }
     let here = state.runs.about(uri).find(|entry| !entry.hidden && entry.status.is_final() && entry.anchor.line() == position.line);
-    if let Some(record) = here.and_then(|entry| entry.record()) {
+    if let Some(record) = here.and_then(RunEntry::record) {
         if !text.is_empty() {
             text.push_str("\n\n---\n\n");
         }

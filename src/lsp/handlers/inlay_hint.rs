@@ -14,17 +14,12 @@ use crate::profile::live;
 
 /// Takes the request; it is answered when the columns are known.
 pub fn inlay_hint(state: &mut State, params: lsp::InlayHintParams, reply: Reply<Option<Vec<lsp::InlayHint>>>) {
-    let uri = params.text_document.uri.clone();
-    let wants_columns = state.settings.hints.enabled && state.settings.hints.columns;
-    if !wants_columns {
-        answer(reply, Some(hints_in(state, &uri, &params.range)));
-        return;
+    let lsp::InlayHintParams { text_document: lsp::TextDocumentIdentifier { uri }, range, .. } = params;
+    if state.settings.hints.enabled && state.settings.hints.columns {
+        analysis::when_profiled(state, &uri.clone(), Box::new(move |state| answer(reply, Some(hints_in(state, &uri, &range)))));
+    } else {
+        answer(reply, Some(hints_in(state, &uri, &range)));
     }
-    analysis::when_profiled(
-        state,
-        &params.text_document.uri,
-        Box::new(move |state| answer(reply, Some(hints_in(state, &uri, &params.range)))),
-    );
 }
 
 fn hints_in(state: &State, uri: &Url, range: &lsp::Range) -> Vec<lsp::InlayHint> {

@@ -309,8 +309,7 @@ impl Pass2 {
     fn take(&mut self, value: &Value<'_>) -> bool {
         let hasher = self.seen.hasher();
         let hash = match value {
-            Value::Missing => return false,
-            Value::Nested => return false,
+            Value::Missing | Value::Nested => return false,
             Value::Boolean(value) => hasher.hash_one(value),
             Value::Text(text) => hasher.hash_one(text.as_ref()),
             Value::Raw(text) if is_missing(text) => return false,
@@ -536,7 +535,7 @@ mod tests {
     use super::*;
 
     fn column(cells: &str) -> LiveColumn {
-        let text = format!("x,y\n{}", cells.split(' ').map(|cell| format!("{cell},0\n")).collect::<String>());
+        let text = format!("x,y\n{},0\n", cells.replace(' ', ",0\n"));
         of_delimited(&text, b',', &|| false).and_then(|profile| profile.columns.into_iter().next()).expect("a column")
     }
 

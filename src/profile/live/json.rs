@@ -241,7 +241,7 @@ fn words(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-/// The offset of serde_json's line and column, both counted from 1, the column in bytes.
+/// The offset of `serde_json`'s line and column, both counted from 1, the column in bytes.
 fn place_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let mut at = (start + column.saturating_sub(1)).min(text.len());
