@@ -96,6 +96,7 @@ def texts():
     yield "surplus_delimiter.csv", orders(lambda n, line: line.replace("Mia Lund,", "Mia Lund,,") if n == 3 else line)
     yield "stray_quote.csv", orders(lambda n, line: line.replace("C-3001", '"C-3001') if n == 7 else line)
     yield "line_of_other_delimiter.csv", orders(lambda n, line: line.replace(",", " ") if n == 4 else line)
+    yield "other_table_with_same_names.csv", orders() + "day,code,customer,items\n2024-02-01,E-1,Ann,1\n2024-02-02,E-2,Bob,2\n"
     yield "stacked_tables.csv", "kind,count\npear,3\nplum,4\n,\nkind,count\nfig,9\n"
     yield "table_twice.csv", orders() + orders()
     yield "records.jsonl", '{"id": 1, "ok": true}\n{"id": 2, "ok": false}\n{"id": 3, "ok": true, "note": "late"}\n'

@@ -172,6 +172,13 @@ def test_large_json_lines_are_streamed(tmp_path):
     assert column(found, "gap")["missing"] == column(profile(path), "gap")["missing"]
 
 
+def test_a_large_log_stays_text(tmp_path):
+    path = tmp_path / "service.log"
+    path.write_text("2024-01-01 10:00:01 INFO one, two\n" * 3000)
+    found = profile(path, whole_bytes=1000)
+    assert (found["format"], found["lines"], found["bytes"]) == ("text", 3000, 3000 * 34)
+
+
 def test_progress_is_told(tmp_path):
     import profiler
 

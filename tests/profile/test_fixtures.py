@@ -16,7 +16,7 @@ TABLES = {
     "lists.jsonl": (2, 2), "lists.parq": (20, 2), "matrix.npy": (4, 3), "merged_header.xlsx": (3, 4), "missing_delimiter.csv": (12, 5),
     "missing_markers.csv": (10, 2), "mixed_dates.csv": (4, 1), "mixed_line_ends.csv": (3, 2), "mostly_numbers.csv": (6, 1),
     "named_without_suffix": (3, 3), "no_header.csv": (3, 3), "old_mac_line_ends.csv": (2, 2), "notes_below.csv": (7, 4), "one_column.csv": (3, 1),
-    "one_empty_of_150.csv": (150, 2), "one_record.json": (1, 2), "one_value.csv": (1, 1), "open_quote.csv": (3, 2), "other_table_below.csv": (4, 3), "pipe.txt": (4, 3),
+    "one_empty_of_150.csv": (150, 2), "one_record.json": (1, 2), "one_value.csv": (1, 1), "open_quote.csv": (3, 2), "other_table_below.csv": (4, 3), "other_table_with_same_names.csv": (12, 5), "pipe.txt": (4, 3),
     "plain.csv": (4, 3), "plain.csv.bz2": (4, 3), "plain.csv.gz": (4, 3), "plain.csv.xz": (4, 3), "plain.csv.zst": (4, 3), "plain.zip": (4, 3),
     "preamble.csv": (3, 3), "ragged.csv": (4, 4), "records.jsonl": (3, 3), "records.jsonl.zst": (2, 1), "same_names.csv": (2, 4),
     "semicolon_decimal_comma.csv": (4, 3), "several.npz": (2, 1), "sheets.xlsx": (2, 2), "shift_jis.csv": (3, 2), "shop.sqlite": (3, 3),

@@ -81,6 +81,8 @@ def _text(source, options, progress):
 
         return records.profile(source, options, larger, suffix in JSON_LINES)
     if larger:
+        if suffix not in DELIMITED and not plaintext.begins_as_table(source):
+            return plaintext.describe_large(source, progress)
         from . import streamed
 
         return streamed.profile(source, options, progress)

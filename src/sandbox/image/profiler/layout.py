@@ -40,13 +40,20 @@ def find(rows, delimiter):
         return layout
     if delimiter is None:
         return _one_column(rows, content, layout)
+    limit = _header_in_part(rows, content)
+    if limit is not None:
+        left = sum(1 for index in content if index > limit)
+        layout.notes.append(f"another table, with some of the same names, begins at record {limit + 1}; it was left out ({left} record(s))")
+        content = [index for index in content if index < limit]
     layout.width = modal_width(rows, content)
     start = _table_start(rows, content, layout.width)
     header = _header(rows, content, start, layout.width)
     layout.header = header
     layout.first = (header[-1] + 1) if header else start
     layout.preamble = header[0] if header else start
-    layout.end = len(rows)
+    layout.end = len(rows) if limit is None else limit
+    layout.footer = len(rows) - layout.end
+    layout.second_table = limit
     _ending(rows, layout)
     _blank_records(rows, layout)
     layout.names = join_header([rows[index] for index in header], layout.width) if header else None
@@ -54,6 +61,23 @@ def find(rows, delimiter):
     if layout.names and body:
         _reconcile(rows, layout, body)
     return layout
+
+
+def _header_in_part(rows, content):
+    """The record where the names of the first record stand again with fewer or more beside them: another table's header."""
+    first = [cell.strip() for cell in rows[content[0]] if cell.strip()]
+    names = set(first)
+    if len(names) < 4 or len(first) != len(names) or not _is_text(rows[content[0]]):
+        return None
+    for index in content[3:]:
+        row = rows[index]
+        if row[0].strip() not in names or len(row) == len(rows[content[0]]):
+            continue
+        own = [cell.strip() for cell in row if cell.strip()]
+        common = sum(1 for cell in own if cell in names)
+        if common >= 4 and (common == len(own) or common == len(names)) and len(own) >= 0.5 * len(names):
+            return index
+    return None
 
 
 def modal_width(rows, content):

@@ -17,6 +17,7 @@ SIGNATURES = [
     (b"<stata_dta>", "a Stata file"), (b"\xd0\xcf\x11\xe0", "an OLE2 compound file"), (b"PAR1", "a Parquet file"), (b"SQLite", "a SQLite database"),
     (b"DUCK", "a DuckDB database"),
 ]
+HEAD_BYTES = 1 << 18
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
@@ -88,6 +89,50 @@ def is_table(text, suffix):
     widths = Counter(len(row) for row in rows)
     width, count = widths.most_common(1)[0]
     return width >= 2 and count >= 0.8 * len(rows) and score >= 0.5
+
+
+def begins_as_table(source):
+    """Whether the first part of a large text is a table."""
+    head = source.read(HEAD_BYTES, exact=False)
+    head = head[: head.rfind(b"\n") + 1]
+    found = charset.detect(head, complete=False)
+    text, _ = delimited.decode(head, found)
+    return bool(head) and is_table(dialects.normalise(text.lstrip("\ufeff")), source.suffix)
+
+
+def describe_large(source, progress):
+    """The profile of text that is not held as a whole: counts, and its first lines."""
+    found = charset.detect(source.head, complete=False)
+    size = lines = blank = longest = current = words = 0
+    ended = True
+    with source.stream() as stream:
+        while chunk := stream.read(1 << 20):
+            size += len(chunk)
+            pieces = chunk.split(b"\n")
+            lines += len(pieces) - 1
+            words += len(chunk.split())
+            blank += sum(1 for piece in pieces[1:-1] if not piece.strip())
+            longest = max(longest, current + len(pieces[0]), *map(len, pieces))
+            current = len(pieces[-1]) if len(pieces) > 1 else current + len(chunk)
+            ended = chunk.endswith(b"\n")
+            progress({"phase": "lines", "done": size, "total": source.content_size() or size})
+    head, _ = delimited.decode(source.head, found)
+    options = {"encoding": found.codec}
+    return {
+        "file": source.name,
+        "format": "text",
+        **({"compression": source.compression} if source.compression else {}),
+        "encoding": found.name,
+        "bom": found.bom,
+        "lines": lines + (0 if ended else 1),
+        "blank_lines": blank,
+        "words": words,
+        "bytes": size,
+        "longest_line": longest,
+        "sample": [[line[:200]] for line in dialects.normalise(head.lstrip("\ufeff")).split("\n")[:5]],
+        "warnings": [*([found.note] if found.note else []), "large text: words and the longest line are counted in bytes, and roughly"],
+        "load": Load(call("open", PATH, options)).code(source.name),
+    }
 
 
 def describe(source, text, found, data):
