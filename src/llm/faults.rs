@@ -53,11 +53,7 @@ impl Asked<'_> {
                     permanent(self.malformed(cause))
                 }
             }
-            // An error that a provider sends in the midst of a stream.
-            genai::Error::ChatResponse { body, .. } => {
-                let words = body.get("message").and_then(serde_json::Value::as_str).map_or_else(|| body.to_string(), str::to_owned);
-                self.in_stream(&words)
-            }
+            genai::Error::ChatResponse { body, .. } => self.in_stream(body),
             genai::Error::Resolver { .. }
             | genai::Error::NoAuthData { .. }
             | genai::Error::NoAuthResolver { .. }
@@ -68,29 +64,49 @@ impl Asked<'_> {
         }
     }
 
+    /// The fault of an answer that can't be understood.
+    pub fn unreadable(&self, words: &str) -> Fault {
+        Fault { error: self.malformed(words), retry: false, after: None }
+    }
+
+    /// The fault of an answer that broke off.
+    pub fn incomplete(&self, words: &str) -> Fault {
+        Fault { error: ModelError::Incomplete(self.redactor.message(words)), retry: false, after: None }
+    }
+
+    /// The fault of a server that said nothing (more) for so long.
+    pub fn silent(&self, wait: Duration, at_first: bool) -> Fault {
+        let what = if at_first { "it did not answer" } else { "it stopped in the middle of its answer" };
+        let reason = format!("{what} within {:.0} s", wait.as_secs_f64().max(1.0));
+        Fault { error: ModelError::Unreachable { destination: self.host.to_owned(), reason }, retry: false, after: None }
+    }
+
+    /// The fault of a connection that broke in the midst of an answer.
+    pub fn cut(&self, error: &reqwest::Error) -> Fault {
+        self.incomplete(&causes(error))
+    }
+
     fn malformed(&self, words: &str) -> ModelError {
         ModelError::Malformed(self.redactor.message(words))
     }
 
-    fn transport(&self, error: &reqwest::Error) -> Fault {
-        let mut words = error.to_string();
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            words = format!("{words}: {cause}");
-            source = cause.source();
+    /// The fault of a request that was not answered.
+    pub fn transport(&self, error: &reqwest::Error) -> Fault {
+        let words = causes(error);
+        if !(error.is_connect() || error.is_timeout() || error.is_request()) {
+            return self.incomplete(&words);
         }
+        // A certificate that is not trusted now will not be in a second.
+        let retry = !words.to_ascii_lowercase().contains("certificate");
         let reason = self.redactor.message(&words);
-        let refused = error.is_connect() || error.is_timeout() || error.is_request();
-        if refused {
-            // A certificate that is not trusted now will not be in a second.
-            let retry = !words.to_ascii_lowercase().contains("certificate");
-            Fault { error: ModelError::Unreachable { destination: self.host.to_owned(), reason }, retry, after: None }
-        } else {
-            Fault { error: ModelError::Incomplete(reason), retry: false, after: None }
-        }
+        Fault { error: ModelError::Unreachable { destination: self.host.to_owned(), reason }, retry, after: None }
     }
 
-    fn in_stream(&self, words: &str) -> Fault {
+    /// The fault of an error that comes in the midst of a stream.
+    pub fn in_stream(&self, error: &serde_json::Value) -> Fault {
+        let words =
+            error.get("message").and_then(serde_json::Value::as_str).or(error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
+        let words = words.as_str();
         let lower = words.to_ascii_lowercase();
         let reason = self.redactor.message(words);
         if is_context_length(&lower) {
@@ -141,6 +157,17 @@ impl Asked<'_> {
         }
         permanent(ModelError::Refused { status: code, reason })
     }
+}
+
+/// An error with its causes.
+fn causes(error: &reqwest::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
 }
 
 fn is_context_length(lower: &str) -> bool {

@@ -2,12 +2,14 @@
 //!
 //! - [`playbook`]: the analyst without a language model.
 //! - [`editor`]: the editor's own models, asked over a channel that the language server gives.
-//! - [`provider`]: providers over HTTP by genai: [`target`] says where requests go and with which key, [`http`] makes
-//!   the client, [`convert`] the messages, [`stream`] reads a turn, [`faults`] tells errors apart, [`retry`] when to
-//!   ask again, [`redact`] keeps keys out of every text, [`preview`] shows a request without sending it.
+//! - [`provider`]: language models over HTTP. [`target`] says where requests go and with which key, [`http`] makes the
+//!   client, [`faults`] tells errors apart, [`retry`] when to ask again, [`redact`] keeps keys out of every text.
+//!   Known providers are asked by genai ([`convert`], [`stream`], [`preview`]); an OpenAI-compatible `endpoint`, which
+//!   may be any server, by [`compatible`] over [`sse`], which bound everything that comes.
 //!
 //! May import the agent's ports, settings and nothing of other edges.
 
+mod compatible;
 mod convert;
 pub mod editor;
 mod faults;
@@ -17,6 +19,7 @@ mod preview;
 pub mod provider;
 mod redact;
 mod retry;
+mod sse;
 mod stream;
 mod target;
 

@@ -1,12 +1,13 @@
 //! Reads one turn out of a provider's stream. A stream that ends without its end mark is incomplete.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::StreamExt;
 use genai::chat::{ChatStream, ChatStreamEvent, StopReason, StreamEnd, Usage as ProviderUsage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::faults::{Asked, Fault};
 use super::http::Deadlines;
 use super::redact::Redactor;
 use crate::agent::conversation::{FinishReason, ToolCall, Turn, TurnDelta, Usage};
@@ -23,9 +24,7 @@ pub enum Broken {
     /// An error of genai's.
     Genai(Box<genai::Error>),
     /// One of ours.
-    Model(ModelError),
-    /// It ended although nothing at all had come.
-    Nothing,
+    Fault(Fault),
 }
 
 /// What came so far.
@@ -40,9 +39,8 @@ struct Collected {
 /// Reads the stream to its end.
 pub async fn read(
     mut stream: ChatStream,
-    host: &str,
+    asked: &Asked<'_>,
     deadlines: &Deadlines,
-    redactor: &Redactor,
     deltas: Sink<'_, TurnDelta>,
     cancel: &CancellationToken,
 ) -> Result<Turn, Broken> {
@@ -53,41 +51,35 @@ pub async fn read(
         let left = deadlines.turn.saturating_sub(started.elapsed());
         let event = tokio::select! {
             event = tokio::time::timeout(wait.min(left), stream.next()) => event,
-            () = cancel.cancelled() => return Err(Broken::Model(ModelError::Cancelled)),
+            () = cancel.cancelled() => return Err(Broken::Fault(cancelled())),
         };
-        let Ok(event) = event else { return Err(Broken::Model(silent(host, wait.min(left), collected.pieces))) };
+        let Ok(event) = event else { return Err(Broken::Fault(asked.silent(wait.min(left), collected.pieces == 0))) };
         match event {
-            None if collected.pieces == 0 => return Err(Broken::Nothing),
-            None => return Err(Broken::Model(ModelError::Incomplete("the stream ended before the turn was complete".to_owned()))),
+            None => return Err(Broken::Fault(asked.incomplete("the stream ended before the turn was complete"))),
             Some(Err(error)) => return Err(Broken::Genai(Box::new(error))),
             Some(Ok(event)) => {
-                if let Some(end) = collected.take(event, redactor, deltas)? {
-                    return Ok(collected.into_turn(end, redactor));
+                if let Some(end) = collected.take(event, asked, deltas)? {
+                    return Ok(collected.into_turn(end, asked.redactor));
                 }
             }
         }
     }
 }
 
-fn silent(host: &str, wait: Duration, pieces: usize) -> ModelError {
-    let what = if pieces == 0 { "it did not answer" } else { "it stopped in the middle of its answer" };
-    ModelError::Unreachable { destination: host.to_owned(), reason: format!("{what} within {:.0} s", wait.as_secs_f64().max(1.0)) }
-}
-
 impl Collected {
     /// Takes one event in; gives the end where it is one.
-    fn take(&mut self, event: ChatStreamEvent, redactor: &Redactor, deltas: Sink<'_, TurnDelta>) -> Result<Option<StreamEnd>, Broken> {
+    fn take(&mut self, event: ChatStreamEvent, asked: &Asked<'_>, deltas: Sink<'_, TurnDelta>) -> Result<Option<StreamEnd>, Broken> {
         match event {
             // The start is told before the request is sent; heartbeats hold nothing.
             ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => return Ok(None),
             ChatStreamEvent::End(end) => return Ok(Some(end)),
             ChatStreamEvent::Chunk(chunk) => {
                 self.text.push_str(&chunk.content);
-                deltas(TurnDelta::Text(redactor.text(&chunk.content)));
+                deltas(TurnDelta::Text(asked.redactor.text(&chunk.content)));
             }
             ChatStreamEvent::ReasoningChunk(chunk) => {
                 self.reasoning.push_str(&chunk.content);
-                deltas(TurnDelta::Reasoning(redactor.text(&chunk.content)));
+                deltas(TurnDelta::Reasoning(asked.redactor.text(&chunk.content)));
             }
             ChatStreamEvent::ThoughtSignatureChunk(_) => {}
             ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
@@ -95,9 +87,7 @@ impl Collected {
         self.pieces += 1;
         let arguments: usize = self.calls.iter().map(|(_, _, arguments)| arguments.as_str().map_or(64, str::len)).sum();
         if self.text.len() + self.reasoning.len() + arguments > MAX_TURN_BYTES || self.calls.len() > MAX_CALLS {
-            return Err(Broken::Model(ModelError::Malformed(format!(
-                "the turn has more than {MAX_TURN_BYTES} bytes or {MAX_CALLS} calls"
-            ))));
+            return Err(Broken::Fault(asked.unreadable(&format!("the turn has more than {MAX_TURN_BYTES} bytes or {MAX_CALLS} calls"))));
         }
         Ok(None)
     }
@@ -137,6 +127,11 @@ impl Collected {
             usage,
         }
     }
+}
+
+/// The fault of a request that was cancelled.
+pub fn cancelled() -> Fault {
+    Fault { error: ModelError::Cancelled, retry: false, after: None }
 }
 
 /// Arguments as JSON where they are; half of them stay text and are refused later.

@@ -2,8 +2,8 @@
 
 use futures::FutureExt;
 use genai::adapter::AdapterKind;
-use genai::resolver::{AuthData, Endpoint};
-use genai::{Client, Headers, ModelIden, ServiceTarget};
+use genai::resolver::AuthData;
+use genai::{Client, ServiceTarget};
 use url::Url;
 
 use crate::agent::ports::ModelError;
@@ -12,25 +12,37 @@ use crate::config::Settings;
 /// A model at a place.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// What genai is asked with.
-    pub service: ServiceTarget,
+    /// How it is asked.
+    pub service: Service,
     /// Host, with the port where it is given.
     pub host: String,
     /// Name of the model as the provider knows it.
     pub model: String,
     /// The key, for redaction only.
     pub key: Option<String>,
-    /// The server is one of the user's own choosing, spoken to in OpenAI's protocol.
-    pub custom: bool,
+}
+
+/// How a target is asked.
+#[derive(Debug, Clone)]
+pub enum Service {
+    /// A known provider, by genai.
+    Provider(ServiceTarget),
+    /// A server of the user's own choosing, in OpenAI's protocol.
+    Compatible {
+        /// URL of the chat completions.
+        url: String,
+        /// Headers with the key, where there is one.
+        headers: Vec<(String, String)>,
+    },
 }
 
 impl Target {
     /// The target that the settings name.
-    pub fn of(settings: &Settings, client: &Client) -> Result<Self, ModelError> {
+    pub fn of(settings: &Settings) -> Result<Self, ModelError> {
         let name = settings.model.as_deref().map(str::trim).filter(|name| !name.is_empty());
         match &settings.endpoint {
             Some(endpoint) => at_endpoint(endpoint, name.unwrap_or("default"), own_key(settings)?),
-            None => at_provider(name.unwrap_or_default(), own_key(settings)?, client),
+            None => at_provider(name.unwrap_or_default(), own_key(settings)?),
         }
     }
 }
@@ -57,36 +69,24 @@ fn at_endpoint(endpoint: &str, model: &str, key: Option<String>) -> Result<Targe
     let base = base_url(endpoint)?;
     let host = host_of(&base);
     let url = base.join("chat/completions").map_err(|error| ModelError::Settings(format!("`endpoint` {endpoint:?}: {error}")))?;
-    // The namespace says which of genai's adapters to use; here it is always OpenAI's.
+    // A namespace says which of genai's adapters to use; here the protocol is OpenAI's whatever the name.
     let name = match model.split_once("::") {
         Some((space, name)) if AdapterKind::from_lower_str(space).is_some() => name,
         _ => model,
     };
-    // Headers of our own: genai would want a key and would send it as a bearer token only.
-    let mut headers: Vec<(String, String)> = Vec::new();
+    let mut headers = Vec::new();
     if let Some(key) = &key {
-        if host.ends_with(".openai.azure.com") || host.ends_with(".cognitiveservices.azure.com") {
-            headers.push(("api-key".to_owned(), key.clone()));
-        } else {
-            headers.push(("Authorization".to_owned(), format!("Bearer {key}")));
-        }
+        // Azure's keys go in a header of their own.
+        let azure = host.ends_with(".openai.azure.com") || host.ends_with(".cognitiveservices.azure.com");
+        headers.push(if azure { ("api-key".to_owned(), key.clone()) } else { ("Authorization".to_owned(), format!("Bearer {key}")) });
     }
-    Ok(Target {
-        service: ServiceTarget {
-            endpoint: Endpoint::from_owned(base.as_str()),
-            auth: AuthData::RequestOverride { url: url.to_string(), headers: Headers::from(headers) },
-            model: ModelIden::new(AdapterKind::OpenAI, name),
-        },
-        host,
-        model: name.to_owned(),
-        key,
-        custom: true,
-    })
+    Ok(Target { service: Service::Compatible { url: url.to_string(), headers }, host, model: name.to_owned(), key })
 }
 
 /// One of genai's providers, at its own host.
-fn at_provider(name: &str, key: Option<String>, client: &Client) -> Result<Target, ModelError> {
-    // Nothing in it waits: there are no asynchronous resolvers.
+fn at_provider(name: &str, key: Option<String>) -> Result<Target, ModelError> {
+    // This client only knows names; nothing of the resolving waits, for there are no asynchronous resolvers.
+    let client = Client::new().map_err(|error| ModelError::Settings(format!("the client of the models can't be made: {error}")))?;
     let resolved = client.resolve_service_target(name).now_or_never();
     let mut service = match resolved {
         Some(Ok(service)) => service,
@@ -110,7 +110,7 @@ fn at_provider(name: &str, key: Option<String>, client: &Client) -> Result<Targe
     }
     let model = service.model.model_name.to_string();
     let model = model.split_once("::").map_or(model.as_str(), |(_, name)| name).to_owned();
-    Ok(Target { service, host, model, key: known, custom: false })
+    Ok(Target { service: Service::Provider(service), host, model, key: known })
 }
 
 /// The base URL with a path that ends in a slash: `/v1/` where there is no path at all.
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn without_a_key_nothing_is_sent_for_one() {
         let target = at_endpoint("http://127.0.0.1:1", "openai::m", None).expect("a target");
-        let AuthData::RequestOverride { url, headers } = target.service.auth else { panic!("another kind of auth") };
-        assert_eq!((url.as_str(), headers.iter().count(), target.model.as_str()), ("http://127.0.0.1:1/v1/chat/completions", 0, "m"));
+        let Service::Compatible { url, headers } = target.service else { panic!("another kind of service") };
+        assert_eq!((url.as_str(), headers.len(), target.model.as_str()), ("http://127.0.0.1:1/v1/chat/completions", 0, "m"));
     }
 }

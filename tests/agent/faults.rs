@@ -163,3 +163,10 @@ fn settings_that_name_no_usable_model_are_refused() {
     let editor = Settings { model: Some("editor".to_owned()), ..Settings::default() };
     assert!(matches!(connect(editor), ModelError::Settings(_)));
 }
+
+#[tokio::test]
+async fn an_endless_line_is_an_error_and_not_kept() {
+    let provider = Provider::start(vec![Reply::EndlessLine(100 << 20)]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    assert_eq!((outcome.status(), outcome.executed.len()), ("failed", 0));
+}

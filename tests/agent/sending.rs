@@ -75,3 +75,14 @@ fn with_nothing_configured_the_playbook_serves() {
     let model = codeinterp::llm::connect(&Settings::default()).unwrap();
     assert_eq!((model.info().name.as_str(), model.info().destination), ("playbook", None));
 }
+
+#[tokio::test]
+async fn the_request_to_a_known_provider_is_shown_without_being_sent() {
+    let settings = Settings { model: Some("ollama::no-such-model".to_owned()), ..Settings::default() };
+    let model = codeinterp::llm::connect(&settings).unwrap();
+    let task = Task { question: "How many rows?".to_owned(), ..Task::default() };
+    let request = first_request(&LoopSettings::from(&settings), &model.info(), &SandboxInfo::default(), &task);
+    let body: serde_json::Value = serde_json::from_slice(&model.preview(&request).await.unwrap().unwrap()).unwrap();
+    assert_eq!(body["model"], "no-such-model");
+    assert!(body.to_string().contains("How many rows?") && body.to_string().contains("num_ctx"), "{body}");
+}
