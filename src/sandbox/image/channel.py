@@ -30,12 +30,15 @@ class Channel:
     def close(self):
         self._sock.close()
 
-    def send(self, message):
-        """Sends one message whole."""
+    def send(self, message, blobs=()):
+        """Sends one message whole, its binary data before it; False where it is too large."""
         data = frames.encode_json(message)
-        if len(data) > frames.MAX_JSON_FROM_CHILD:
+        if len(data) > frames.MAX_JSON_FROM_CHILD or any(len(blob) > frames.MAX_BLOB for blob in blobs):
             return False
         with self._lock:
+            for blob in blobs:
+                self._sock.sendall(frames.HEADER.pack(len(blob), frames.KIND_BLOB))
+                self._sock.sendall(blob)
             self._sock.sendall(data)
         return True
 

@@ -8,6 +8,8 @@ import processes
 
 # A child that does not take its messages for so long is stuck.
 SEND_SECONDS = 5
+# Representations of one display that are binary.
+MAX_BLOBS = 4
 
 
 class Peer:
@@ -16,7 +18,8 @@ class Peer:
     def __init__(self, sock):
         sock.settimeout(SEND_SECONDS)
         self._sock = sock
-        self._decoder = frames.Decoder(frames.MAX_JSON_FROM_CHILD)
+        self._decoder = frames.Decoder(frames.MAX_JSON_FROM_CHILD, frames.MAX_BLOB)
+        self._blobs = []
         self.fd = sock.fileno()
         self.pid = None
         self.doomed = False
@@ -24,7 +27,7 @@ class Peer:
         self.idle = False
 
     def read(self):
-        """`(messages with their sizes, still open)`."""
+        """`(messages with their sizes, still open)`; binary data that came before a message is its `blobs`."""
         self.idle = False
         try:
             data = os.read(self.fd, 1 << 18)
@@ -36,9 +39,15 @@ class Peer:
         self.idle = not data
         messages = []
         try:
-            for _kind, payload in self._decoder.feed(data):
+            for kind, payload in self._decoder.feed(data):
+                if kind == frames.KIND_BLOB:
+                    self._blobs.append(payload)
+                    if len(self._blobs) > MAX_BLOBS:
+                        raise frames.FrameError("binary data that belongs to no message")
+                    continue
                 message = frames.parse_json(payload)
                 if message is not None:
+                    message["blobs"], self._blobs = self._blobs, []
                     messages.append((message, len(payload)))
         except frames.FrameError:
             self.idle = True

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+import uuid
 
 import capture
 import children
@@ -165,7 +166,7 @@ class Executions:
             elif kind == "reply" and isinstance(content, dict):
                 self._reply(message.get("id"), content)
             elif kind in _DISPLAYS and isinstance(content, dict):
-                self._display(kind, message.get("id"), content, size)
+                self._display(kind, message, content, size)
                 # The kernel waits, so that what it prints next comes after the display.
                 if isinstance(message.get("wait"), int) and not kernel.send({"type": "shown", "count": message["wait"]}):
                     kernel.kill()
@@ -293,8 +294,8 @@ class Executions:
             if running.finished:
                 stream.close()
 
-    def _display(self, kind, identity, content, size):
-        metadata = {}
+    def _display(self, kind, message, content, size):
+        metadata, identity = {}, message.get("id")
         running = self._running
         if running is None or identity != running.id:
             running = next((each for each in self._lingering if each.id == identity), None)
@@ -306,8 +307,9 @@ class Executions:
             for stream in running.streams:
                 stream.drain()
                 stream.send()
-        if running.admits(size):
-            self._supervisor.output.send(frames.envelope(kind, content, running.parent, metadata=metadata))
+        blobs = _place_blobs(content, message.get("mimes"), message["blobs"])
+        if running.admits(size + sum(len(blob) * 4 // 3 for blob in blobs.values())):
+            self._supervisor.output.send(frames.envelope(kind, content, running.parent, metadata=metadata), blobs)
 
     def _reply(self, identity, content):
         running = self._running
@@ -407,6 +409,18 @@ class Executions:
         ready = kernel is not None and kernel.ready
         state = "busy" if self._running is not None else "idle" if ready else "starting"
         return {"kernel_state": state, "data_ready": self.data_zygote() is not None}
+
+
+def _place_blobs(content, mimes, blobs):
+    """Puts a token into the MIME bundle for each binary representation; the tokens with their data."""
+    placed = {}
+    data = content.get("data")
+    if isinstance(mimes, list) and isinstance(data, dict):
+        for mime, blob in zip(mimes, blobs):
+            if isinstance(mime, str) and len(mime) < 200:
+                token = uuid.uuid4().hex
+                data[mime], placed[token] = token, blob
+    return placed
 
 
 def _sentence(cause):

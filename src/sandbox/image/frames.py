@@ -2,9 +2,10 @@
 
 A frame is a big-endian u32 payload length, a u8 kind and the payload. Kind 1 is one JSON message in
 Jupyter's envelope; kind 2 is a raw chunk: the 16 bytes of a transfer id followed by at most 1 MiB of data.
-The same framing joins the supervisor to the host and to its own children.
+The same framing joins the supervisor to the host and to its own children, which may send kind 3 as well.
 """
 
+import binascii
 import json
 import math
 import os
@@ -15,6 +16,8 @@ import uuid
 HEADER = struct.Struct(">IB")
 KIND_JSON = 1
 KIND_RAW = 2
+# Between the supervisor and its children only: binary data of the message that follows.
+KIND_BLOB = 3
 CHUNK = 1 << 20
 TRANSFER_ID = 16
 MAX_RAW = CHUNK + TRANSFER_ID
@@ -22,6 +25,7 @@ MAX_RAW = CHUNK + TRANSFER_ID
 MAX_JSON_FROM_HOST = 16 << 20
 MAX_JSON_TO_HOST = 64 << 20
 MAX_JSON_FROM_CHILD = 48 << 20
+MAX_BLOB = 32 << 20
 
 SESSION = uuid.uuid4().hex
 
@@ -42,6 +46,15 @@ def encode_json(message):
     except ValueError:
         data = _dump(_clean(message))
     return encode(KIND_JSON, data)
+
+
+def encode_with_blobs(message, blobs):
+    """A JSON frame in which each key of `blobs`, a token that stands as a string, is replaced by its bytes in base64."""
+    payload = encode_json(message)[HEADER.size :]
+    for token, data in blobs.items():
+        quoted = b'"%s"' % binascii.b2a_base64(data, newline=False)
+        payload = payload.replace(b'"%s"' % token.encode("ascii"), quoted, 1)
+    return encode(KIND_JSON, payload)
 
 
 def _dump(message):
@@ -68,8 +81,9 @@ def encode_chunk(transfer, data):
 class Decoder:
     """Cuts a byte stream into frames; never holds more than one frame beyond what was fed."""
 
-    def __init__(self, max_json):
+    def __init__(self, max_json, max_blob=0):
         self._max_json = max_json
+        self._max_blob = max_blob
         self._buffer = bytearray()
 
     def feed(self, data):
@@ -94,6 +108,8 @@ class Decoder:
         if kind == KIND_JSON and length <= self._max_json:
             return
         if kind == KIND_RAW and TRANSFER_ID <= length <= MAX_RAW:
+            return
+        if kind == KIND_BLOB and length <= self._max_blob:
             return
         raise FrameError(f"frame of kind {kind} with {length} bytes is not allowed")
 

@@ -83,7 +83,7 @@ class Kernel:
         else:
             self._capture.before_process(event, args)
 
-    def _publish(self, kind, content):
+    def _publish(self, kind, content, binary=None):
         execution = streams.current()
         if execution is None:
             return
@@ -94,8 +94,10 @@ class Kernel:
         processes.flush_c_stdio()
         self._published += ordered
         message = {"type": kind, "id": execution.parent, "content": content, "wait": self._published if ordered else None}
+        if binary:
+            message["mimes"] = list(binary)
         try:
-            sent = self._channel.send(message)
+            sent = self._channel.send(message, list(binary.values()) if binary else ())
         except (TypeError, ValueError, RecursionError) as error:
             sys.stderr.write(f"a display could not be sent: {error}\n")
             return

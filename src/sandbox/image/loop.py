@@ -1,6 +1,7 @@
 """The supervisor's event loop: what is readable, what can be written to the host, what is due."""
 
 import collections
+import fcntl
 import itertools
 import os
 import selectors
@@ -11,6 +12,9 @@ import frames
 # Above this much unsent output, nothing more is taken from user code until the host has caught up.
 HIGH = 8 << 20
 LOW = 2 << 20
+# Large displays and files cross in fewer steps.
+PIPE_BYTES = 1 << 20
+_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 # Frames of one system call.
 MAX_PIECES = 64
 
@@ -79,12 +83,16 @@ class Output:
         self._sources = collections.deque()
         self._waiting = False
         loop.after = self._after_turn
+        try:
+            fcntl.fcntl(fd, _SETPIPE_SZ, PIPE_BYTES)
+        except OSError:
+            pass  # Not a pipe, or the user's quota is used up.
         os.set_blocking(fd, False)
 
-    def send(self, message):
+    def send(self, message, blobs=None):
         """Sends one message; one that no frame can hold is replaced by a note of that."""
         try:
-            data = frames.encode_json(message)
+            data = frames.encode_with_blobs(message, blobs) if blobs else frames.encode_json(message)
             problem = f"it has {len(data)} bytes" if len(data) > frames.MAX_JSON_TO_HOST else None
         except (ValueError, TypeError, RecursionError) as error:
             problem = str(error)

@@ -19,6 +19,8 @@ from traitlets import Type
 from traitlets.config import Config
 
 MAX_DISPLAY = 32 << 20
+# Binary values from this size on go to the supervisor as they are.
+LARGE_BINARY = 32 << 10
 
 _NO_INPUT = (
     "input() has no one to ask here: this code runs without a person at the keyboard. "
@@ -58,31 +60,41 @@ def _mark(obj):
 
 
 def _encodable(data):
-    """A MIME bundle that JSON can carry: bytes as base64, too large or odd values named instead."""
-    bundle, refused = {}, []
+    """A MIME bundle that JSON can carry, and its large binary values apart: `(bundle, {mime: bytes})`.
+
+    Bytes become base64, here or at the supervisor; values that are too large or odd are named instead.
+    """
+    bundle, binary, refused = {}, {}, []
     for mime, value in data.items():
+        mime = str(mime)
         if isinstance(value, (bytes, bytearray)):
+            if len(value) > MAX_DISPLAY:
+                refused.append(f"{mime} ({len(value)} bytes)")
+                continue
+            if len(value) > LARGE_BINARY and len(binary) < 4:
+                bundle[mime], binary[mime] = "", value
+                continue
             value = base64.b64encode(value).decode("ascii")
         elif not isinstance(value, (str, dict, list, int, float, bool)):
             continue
         if isinstance(value, str) and len(value) > MAX_DISPLAY:
             refused.append(f"{mime} ({len(value)} bytes)")
             continue
-        bundle[str(mime)] = value
+        bundle[mime] = value
     if refused:
         note = "too large to show: " + ", ".join(refused)
         bundle["text/plain"] = f"{str(bundle.get('text/plain', ''))[:2000]}\n[{note}]".strip()
-    return bundle
+    return bundle, binary
 
 
 class _Publisher(DisplayPublisher):
     """`display()`, `update_display()` and `clear_output()`."""
 
     def publish(self, data, metadata=None, *_args, transient=None, update=False, **_kwargs):
-        bundle = _encodable(data)
+        bundle, binary = _encodable(data)
         if bundle:
             kind = "update_display_data" if update else "display_data"
-            self.shell.send(kind, {"data": bundle, "metadata": metadata or {}, "transient": transient or {}})
+            self.shell.send(kind, {"data": bundle, "metadata": metadata or {}, "transient": transient or {}}, binary)
 
     def clear_output(self, wait=False):
         self.shell.send("clear_output", {"wait": bool(wait)})
@@ -95,8 +107,9 @@ class _Hook(DisplayHook):
         """No prompt: the message carries the count."""
 
     def write_format_data(self, format_dict, md_dict=None):
-        content = {"execution_count": self.prompt_count, "data": _encodable(format_dict), "metadata": md_dict or {}}
-        self.shell.send("execute_result", content)
+        bundle, binary = _encodable(format_dict)
+        content = {"execution_count": self.prompt_count, "data": bundle, "metadata": md_dict or {}}
+        self.shell.send("execute_result", content, binary)
 
     def log_output(self, format_dict):
         """Displays are not kept a second time in this process."""
@@ -106,7 +119,7 @@ class _Hook(DisplayHook):
 
 
 class Shell(InteractiveShell):
-    """The kernel's shell. `send(msg_type, content)` publishes; `failure` holds the last error and its lines."""
+    """The kernel's shell. `send(msg_type, content, binary)` publishes; `failure` holds the last error and its lines."""
 
     displayhook_class = Type(_Hook)
     display_pub_class = Type(_Publisher)
