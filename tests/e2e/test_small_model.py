@@ -14,6 +14,9 @@ import pytest
 
 STATUSES = {"completed", "incomplete", "failed"}
 
+# A small model may ramble to the end of its window: the run is bounded as a person would bound it.
+SETTINGS = "[agent]\nmaxTokens = 6000\nmaxSeconds = 150\n"
+
 
 @pytest.fixture(scope="session")
 def endpoint() -> str:
@@ -30,6 +33,10 @@ def endpoint() -> str:
 
 @pytest.fixture
 def run(binary, environment, workspace, endpoint):
+    config = pathlib.Path(environment["XDG_CONFIG_HOME"]) / "codeinterp"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(SETTINGS, encoding="utf-8")
+
     def analyze(*arguments: str) -> tuple[int, dict]:
         done = subprocess.run(
             [
@@ -42,7 +49,7 @@ def run(binary, environment, workspace, endpoint):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=600,
+            timeout=400,
         )
         try:
             return done.returncode, json.loads(done.stdout)

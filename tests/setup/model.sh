@@ -38,8 +38,9 @@ install)
 start)
   answers >/dev/null && exit
   venv_ready "$folder" || missing "llama.cpp with SmolLM2"
+  # One thread: several wait for each other by spinning, which is very slow beside other work.
   spawn "$pidfile" "$LOGS/llama-server.log" "$folder/bin/python" -m llama_cpp.server \
-    --model "$(weights)" --host 127.0.0.1 --port "$port" --n_ctx 4096 --n_threads "$(nproc)"
+    --model "$(weights)" --host 127.0.0.1 --port "$port" --n_ctx 4096 --n_threads 1
   wait_for 90 answers || { tail -n 20 "$LOGS/llama-server.log" >&2; die "the model did not answer at $url within 90 s"; }
   ;;
 stop) stop_spawned "$pidfile" ;;
