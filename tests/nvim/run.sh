@@ -29,6 +29,12 @@ if [ -z "$filter" ]; then
   fi
 fi
 
+# Whole runs use both sandboxes; preparing them is no part of what is tested here, and quick when they are there.
+if ! bash tests/setup/provision.sh >/dev/null; then
+  echo "FAILED  the sandboxes are ready (tests/setup/provision.sh)"
+  failed=$((failed + 1))
+fi
+
 results="$(mktemp)"
 trap 'rm -f "$results"' EXIT
 "$NVIM" -l tests/nvim/run.lua "$results" "$filter"
