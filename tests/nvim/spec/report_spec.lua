@@ -6,7 +6,7 @@ local REPORT = 'codeinterp:/runs/r1/report.md'
 local TEXT = table.concat({
   '# Why did March drop?', -- 1
   '',
-  'March is at **2**, see ![chart 1](artifacts/chart%201.png) and [totals](artifacts/totals.csv).', -- 3
+  'March is at **2**, see ![chart 1](artifacts/chart%201.png) and [totals](artifacts/all%20totals%20%23100%25.csv).', -- 3
   '',
   '## Steps',
   '',
@@ -35,7 +35,7 @@ local function start()
       ['codeinterp:/runs/r2/report.md'] = '# Other',
       ['codeinterp:/runs/r1/steps/1.py'] = 'print(1)',
       ['codeinterp:/runs/r1/steps/2.py'] = 'print(2)',
-      ['codeinterp:/runs/r1/artifacts/totals.csv'] = 'a,b\n1,2',
+      ['codeinterp:/runs/r1/artifacts/all%20totals%20%23100%25.csv'] = 'a,b\n1,2',
     },
     runs = {
       {
@@ -46,7 +46,7 @@ local function start()
         document = REPORT,
         artifacts = {
           { name = 'chart 1.png', mime = 'image/png', path = harness.file('chart 1.png', { 'png' }) },
-          { name = 'totals.csv', mime = 'text/csv', path = harness.file('totals.csv', { 'a,b' }) },
+          { name = 'all totals #100%.csv', mime = 'text/csv', path = harness.file('totals.csv', { 'a,b' }) },
           { name = 'page.html', mime = 'text/html', path = harness.file('page.html', { '<p>' }) },
         },
       },
@@ -197,7 +197,7 @@ test('K on a table opens it as a buffer', function()
   cursor(3, 'totals')
   vim.api.nvim_feedkeys('K', 'xt', false)
   eventually('the table is shown', function()
-    return vim.api.nvim_buf_get_name(0) == 'codeinterp:///runs/r1/artifacts/totals.csv'
+    return vim.api.nvim_buf_get_name(0) == 'codeinterp:///runs/r1/artifacts/all%20totals%20%23100%25.csv'
   end)
   equal({ 'a,b', '1,2' }, harness.lines())
   equal('csv', vim.bo.filetype)
@@ -251,7 +251,7 @@ test('charts are chosen from a list', function()
   eventually('the viewer is called', function()
     return harness.opened[1]
   end)
-  equal({ 'chart 1.png', 'totals.csv', 'page.html' }, harness.questions[1].items)
+  equal({ 'chart 1.png', 'all totals #100%.csv', 'page.html' }, harness.questions[1].items)
 end)
 
 test('a page that a cell has written is opened only after a question', function()

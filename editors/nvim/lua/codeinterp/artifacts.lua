@@ -63,8 +63,7 @@ end
 local function show(run, artifact, external)
   local mime = tostring(artifact.mime)
   if not external and mime:match('^text/') and mime ~= 'text/html' then
-    local name = uris.buffer_name(uris.document(run, 'artifacts/' .. artifact.name))
-    vim.cmd.split({ args = { vim.fn.fnameescape(name) }, magic = { file = false } })
+    require('codeinterp.report').split(uris.document(run, 'artifacts/' .. artifact.name))
     return
   end
   require('codeinterp.images').show(artifact.path, { mime = mime, external = external })

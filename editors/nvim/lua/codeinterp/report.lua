@@ -243,6 +243,15 @@ function M.open(document, options)
   end
 end
 
+--- Shows a document in a window of its own, and goes there.
+---@param document string URI
+function M.split(document)
+  -- By number: a name on a command line would have to be escaped, and differently for each character.
+  local bufnr = vim.fn.bufadd(uris.buffer_name(document))
+  vim.bo[bufnr].buflisted = true
+  vim.cmd.sbuffer(bufnr)
+end
+
 --- Puts the cursor on the heading of a step.
 ---@param bufnr integer
 ---@param step integer
@@ -280,8 +289,7 @@ function M.follow()
   elseif found.kind == 'artifact' then
     require('codeinterp.artifacts').open(run, found.name)
   else
-    local name = uris.buffer_name(uris.document(run, found.name))
-    vim.cmd.split({ args = { vim.fn.fnameescape(name) }, magic = { file = false } })
+    M.split(uris.document(run, found.name))
   end
 end
 
