@@ -67,10 +67,16 @@ export class StatusBar implements vscode.Disposable {
     } else if (this.server.state === 'starting') {
       this.item.text = '$(loading~spin) Code Interpreter';
     } else {
-      this.item.text = '$(graph) Code Interpreter';
+      this.item.text = `$(graph) ${['Code Interpreter', ...this.facts()].join(' · ')}`;
     }
     this.item.tooltip = this.tooltip();
     this.item.accessibilityInformation = { label: this.item.text.replace(/\$\([^)]*\)\s*/g, '') };
+  }
+
+  /** Model and sandbox in a word each, as far as the server has told. */
+  private facts(): string[] {
+    const backends = new Set(this.status?.workspaces.map(({ backend }) => backend).filter((backend) => backend !== ''));
+    return this.status === undefined ? [] : [this.status.model.split('::').pop() ?? '', ...backends];
   }
 
   private tooltip(): vscode.MarkdownString {

@@ -1,12 +1,10 @@
 /**
  * Whole journeys with the real program: built-in analysis, process sandbox.
  */
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import type { Group } from './group';
 import { type Parts, root } from './parts';
-import { TABLE } from './scripted';
 import { type Setup, Workbench } from './workbench';
 
 /** Twelve months in two regions; March is low. */
@@ -16,7 +14,7 @@ function setup(parts: Parts, more: Partial<Setup> = {}): Setup {
   return {
     ...more,
     settings: { 'codeinterp.server.path': parts.binary, 'codeinterp.model': 'playbook', 'codeinterp.sandbox.backend': 'process', ...more.settings },
-    files: { 'sales.csv': readFileSync(path.join(root, 'sample', 'sales.csv')), 'months.csv': MONTHS, 'small.csv': TABLE, ...more.files },
+    files: { 'sales.csv': readFileSync(path.join(root, 'sample', 'sales.csv')), 'months.csv': MONTHS, 'small.parquet': readFileSync(path.join(root, 'test', 'fixtures', 'small.parquet')), ...more.files },
   };
 }
 
@@ -25,11 +23,7 @@ export function journeys(parts: Parts): Group[] {
   return [
     {
       name: 'journeys',
-      start: async () => {
-        const bench = await Workbench.start(parts, setup(parts));
-        toParquet(path.join(bench.folder, 'small.csv'));
-        return bench;
-      },
+      start: () => Workbench.start(parts, setup(parts)),
       scenarios: {
         'palette, analyze, and the report shows its charts': async (bench) => {
           await bench.open('sales.csv');
@@ -49,13 +43,4 @@ export function journeys(parts: Parts): Group[] {
 /** Waits until no run is at work. */
 async function idle(bench: Workbench): Promise<void> {
   await bench.statusItem().locator('.codicon-loading').waitFor({ state: 'detached' });
-}
-
-/** Writes a parquet file beside a CSV, with the Python of the tests. */
-function toParquet(csv: string): void {
-  const python = process.env['TEST_PYTHON'] ?? 'python3';
-  const made = spawnSync(python, ['-c', 'import sys, pandas; pandas.read_csv(sys.argv[1]).to_parquet(sys.argv[1].replace(".csv", ".parquet"))', csv], { encoding: 'utf8' });
-  if (made.status !== 0) {
-    throw new Error(`No parquet file: ${made.stderr}`);
-  }
 }

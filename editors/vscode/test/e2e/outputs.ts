@@ -77,6 +77,13 @@ export function outputs(parts: Parts): Group {
         await bench.screenshot('outputs-menu');
         await bench.page.keyboard.press('Escape');
       },
+      'the walkthrough leads to the first report': async (bench) => {
+        await bench.command('Welcome: Open Walkthrough...');
+        await bench.pick('Ask your data a question');
+        await bench.page.locator('.getting-started-step', { hasText: 'Analyze a file' }).first().waitFor();
+        await bench.page.locator('.getting-started-media img, .getting-started-media webview, .getting-started-media iframe').first().waitFor();
+        await bench.screenshot('outputs-walkthrough');
+      },
       'the settings are grouped': async (bench) => {
         await bench.command('Code Interpreter: Open Settings');
         await bench.page.locator('.settings-toc-container, .settings-editor').first().waitFor();
