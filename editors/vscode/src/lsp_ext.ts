@@ -35,7 +35,7 @@ export interface Artifact {
   step?: number | null;
 }
 
-/** One row of `codeinterp.listRuns`, newest last or first as the server pleases: the client sorts. */
+/** One row of `codeinterp.listRuns`. */
 export interface RunRow {
   run: string;
   status: RunStatus;

@@ -35,7 +35,6 @@ export function activate(context: vscode.ExtensionContext): void {
   const settingKeys = keys(context.extension);
   const secrets = new Secrets(context.secrets);
   const runs = new Runs();
-  const reports = new Reports(runs);
 
   const theServer = new Server(context, log, (spawnServer) => connect(spawnServer), () => secrets.environment());
   server = theServer;
@@ -45,6 +44,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   const fs = new VirtualFs(theServer, runs, reloadRuns);
+  const reports = new Reports(runs, (run) => fs.touchPictures(run));
   const readArtifact = (uri: vscode.Uri): Promise<Uint8Array> => fs.readFile(uri);
   const outputs = new Outputs(context.extensionUri, readArtifact, () => reports.outputColumn());
   const status = new StatusBar(theServer, runs);
@@ -77,6 +77,7 @@ export function activate(context: vscode.ExtensionContext): void {
     log,
     theServer,
     fs,
+    reports,
     status,
     progress,
     vscode.workspace.registerFileSystemProvider(SCHEME, fs, { isReadonly: true, isCaseSensitive: true }),

@@ -10,8 +10,29 @@ import { baseName, parsePath, reportPath } from './uris';
 const PREVIEW = 'vscode.markdown.preview.editor';
 
 /** Opens reports and finds the one that is looked at. */
-export class Reports {
-  constructor(private readonly runs: Runs) {}
+export class Reports implements vscode.Disposable {
+  private readonly subscription: vscode.Disposable;
+
+  /** `touchPictures` makes a run's preview render itself anew; it answers false where it cannot. */
+  constructor(
+    private readonly runs: Runs,
+    touchPictures: (run: string) => boolean,
+  ) {
+    // VS Code shows a preview that was hidden as it first was, without what it was told while it was looked at: one that
+    // goes out of sight is rendered anew.
+    this.subscription = vscode.window.tabGroups.onDidChangeTabs(({ changed }) => {
+      for (const tab of changed) {
+        const run = tab.isActive ? undefined : runOf(tab);
+        if (run !== undefined && !touchPictures(run)) {
+          void vscode.commands.executeCommand('markdown.preview.refresh');
+        }
+      }
+    });
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+  }
 
   /** Shows a run's report. `source` is the analyzed document, whose earlier report gives up its tab. */
   async show(run: string, source: string, takeFocus = false): Promise<void> {

@@ -13,7 +13,7 @@ export interface Run extends RunRow {
 /** What changed: one run, or the whole list (`undefined`). */
 export type RunsListener = (run: Run | undefined) => void;
 
-/** Holds the runs by id, in the order in which they were first seen. */
+/** Holds the runs by id. */
 export class Runs {
   private readonly byId = new Map<string, Run>();
   private readonly listeners = new Set<RunsListener>();
@@ -29,9 +29,9 @@ export class Runs {
     return this.byId.get(id);
   }
 
-  /** All runs, newest first. Ids begin with their time, so that their order is the order of time. */
+  /** All runs, newest first: ids begin with the time of the start. */
   newestFirst(): Run[] {
-    return [...this.byId.values()].reverse();
+    return [...this.byId.values()].sort((a, b) => (a.run < b.run ? 1 : -1));
   }
 
   /** The newest run, of one document where `uri` is given. */
@@ -44,7 +44,7 @@ export class Runs {
     return this.newestFirst().filter((run) => !isFinal(run.status));
   }
 
-  /** Takes the server's list, oldest first, as the truth. */
+  /** Takes the server's list as the truth. */
   replace(rows: readonly RunRow[]): void {
     const old = new Map(this.byId);
     this.byId.clear();

@@ -7,7 +7,7 @@ import * as vscode from 'vscode';
 import { type Artifact, methods, SCHEME } from './lsp_ext';
 import type { Runs } from './runs';
 import type { Server } from './server';
-import { parsePath, serverPath, type Target } from './uris';
+import { artifactPath, parsePath, serverPath, type Target } from './uris';
 
 /** Artifacts larger than this (bytes) are not loaded into the editor; they can be saved. */
 const ARTIFACT_LIMIT = 256 * 1024 * 1024;
@@ -86,6 +86,15 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
     if (text !== undefined && (text.stale || Buffer.from(text.bytes).toString('utf8') !== document.getText())) {
       this.pathChanged(path);
     }
+  }
+
+  /** Announces a run's pictures as changed; false when it has none. */
+  touchPictures(run: string): boolean {
+    const pictures = (this.runs.get(run)?.artifacts ?? []).filter(({ mime }) => mime.startsWith('image/'));
+    this.changes.fire(
+      pictures.map(({ name }) => ({ type: vscode.FileChangeType.Changed, uri: vscode.Uri.from({ scheme: SCHEME, path: artifactPath(run, name) }) })),
+    );
+    return pictures.length > 0;
   }
 
   watch(): vscode.Disposable {

@@ -84,7 +84,9 @@ function runItem(run: Run): vscode.TreeItem {
   const color = COLORS[run.status];
   item.iconPath = new vscode.ThemeIcon(statusIcon(run.status), color === undefined ? undefined : new vscode.ThemeColor(color));
   const state = describeStatus(run);
-  item.description = run.status === 'completed' ? file : `${file} · ${state}`;
+  // What the label says already is not said again.
+  const facts = [...(run.question === '' ? [] : [file]), ...(run.status === 'completed' ? [] : [state])];
+  item.description = facts.join(' · ');
   const tooltip = `${run.question === '' ? file : run.question}\n${file} · ${state}`;
   item.tooltip = tooltip;
   item.contextValue = active ? 'run.active' : 'run.done';

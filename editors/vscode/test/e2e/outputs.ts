@@ -26,7 +26,7 @@ export function outputs(parts: Parts): Group {
         await bench.screenshot('outputs-report');
       },
       'a hint on the line opens the chart in the image viewer': async (bench) => {
-        const hint = bench.page.locator('.view-lines span', { hasText: /^chart.1$/ }).last();
+        const hint = bench.hint('chart 1');
         await hint.waitFor();
         await hint.click({ modifiers: ['Control'] });
         await bench.tab('chart_1.png').waitFor();
@@ -81,7 +81,6 @@ export function outputs(parts: Parts): Group {
         await bench.command('Welcome: Open Walkthrough...');
         await bench.pick('Ask your data a question');
         await bench.page.locator('.getting-started-step', { hasText: 'Analyze a file' }).first().waitFor();
-        await bench.page.locator('.getting-started-media img, .getting-started-media webview, .getting-started-media iframe').first().waitFor();
         await bench.screenshot('outputs-walkthrough');
       },
       'the settings are grouped': async (bench) => {

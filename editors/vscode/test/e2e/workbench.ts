@@ -186,6 +186,24 @@ export class Workbench {
     await this.page.locator('.monaco-menu .action-label', { hasText: entry }).first().click();
   }
 
+  /** Waits until a condition holds that no element tells. */
+  async until(holds: () => boolean): Promise<void> {
+    const deadline = Date.now() + PATIENCE;
+    while (!holds()) {
+      if (Date.now() > deadline) {
+        throw new Error('It did not come true in time');
+      }
+      await this.page.waitForTimeout(100);
+    }
+  }
+
+  /** A part of a result hint, by its words. */
+  hint(words: string): Locator {
+    // The editor draws spaces of hints as no-break spaces.
+    const pattern = new RegExp(`^${words.replace(/ /g, '[ \\u00a0]')}([ \\u00a0]·[ \\u00a0])?$`);
+    return this.page.locator('.view-lines span', { hasText: pattern }).last();
+  }
+
   /** Our item in the status bar. */
   statusItem(): Locator {
     return this.page.locator('#codeinterp\\.codeinterp\\.codeinterp\\.status, .statusbar-item[id*="codeinterp.status"]').first();
@@ -212,8 +230,9 @@ export class Workbench {
   async pixels(element: Locator, least: number, kind: 'colour' | 'dark' | 'light' = 'colour'): Promise<number> {
     const deadline = Date.now() + PATIENCE;
     for (;;) {
-      const picture = await element.screenshot();
-      const found = await this.page.evaluate(countPixels, { picture: picture.toString('base64'), kind });
+      // A report that still grows may take the element away while its picture is taken.
+      const picture = await element.screenshot({ timeout: 5_000 }).catch(() => undefined);
+      const found = picture === undefined ? 0 : await this.page.evaluate(countPixels, { picture: picture.toString('base64'), kind });
       if (found >= least) {
         return found;
       }
