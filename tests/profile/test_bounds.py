@@ -32,6 +32,33 @@ def test_a_workbook_bomb_is_refused(tmp_path):
     assert profile(tmp_path / "bomb.xlsx")["error"]["kind"] == "too_large"
 
 
+def test_a_gzip_bomb_is_refused(tmp_path):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", 9) as stream:
+        for _ in range(60):
+            stream.write(b"1,2,3\n" * 170_000)
+    assert profile(path)["error"]["kind"] == "too_large"
+
+
+def test_a_cell_far_out_in_a_sheet_is_refused(tmp_path):
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active["A1"] = 1
+    book.active["XFD1048576"] = 2
+    book.save(tmp_path / "far.xlsx")
+    assert "1,048,576 rows" in profile(tmp_path / "far.xlsx")["error"]["message"]
+
+
+def test_blank_lines_and_quotes_alone_take_no_time_to_speak_of(write):
+    assert write("blank.csv", b"\n" * 5_000_000)["error"]["kind"] == "empty"
+    assert write("quotes.csv", b'"' * 1_000_000)["file"] == "quotes.csv"
+
+
+def test_bytes_under_the_name_of_a_table_are_refused(write):
+    assert write("random.csv", np.random.default_rng(3).bytes(100_000))["error"]["kind"] == "corrupt"
+
+
 def test_one_endless_line_is_refused(write):
     assert write("line.csv", b"a" * (60 << 20))["error"]["kind"] == "too_large"
 

@@ -52,6 +52,7 @@ def of_text(source, original, found, data):
         text = text.replace(mark, dialects.STAND_IN)
         warnings.append(f"the delimiter is {literal(mark)}, which is replaced by one character when loading")
     dialect, certainty = dialects.detect(text, source.suffix)
+    bound_columns(source, max(map(len, dialects.records(text, dialect, 5)), default=0))
     rows = dialects.records(text, dialect)
     unclosed = _unclosed_quote(text, dialect, rows)
     if unclosed:
@@ -61,9 +62,7 @@ def of_text(source, original, found, data):
     layout = layouts.find(rows, dialect.delimiter)
     if not layout.width:
         raise Fault("empty", f"{source.name} holds nothing but delimiters and blank lines", "Nothing to analyse.")
-    if layout.width > MAX_COLUMNS:
-        raise Fault("too_large", f"{source.name} has {layout.width:,} columns; at most {MAX_COLUMNS:,} can be profiled",
-                    "Transpose or split the file.")
+    bound_columns(source, layout.width)
     replacements, mended = repair.mend(text, dialect, layout)
     if replacements:
         lines = text.split("\n")
@@ -101,6 +100,12 @@ def of_text(source, original, found, data):
         "warnings": warnings,
         "load": load.code(source.name),
     }
+
+
+def bound_columns(source, width):
+    """Refuse more columns than can be profiled."""
+    if width > MAX_COLUMNS:
+        raise Fault("too_large", f"{source.name} has {width:,} columns; at most {MAX_COLUMNS:,} can be profiled", "Transpose or split the file.")
 
 
 def _unclosed_quote(text, dialect, rows):

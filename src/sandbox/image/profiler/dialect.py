@@ -173,7 +173,7 @@ def _quotes(sample, delimiter):
 
 
 def _wholly_quoted(sample):
-    return re.search(r'^\s*"', sample, re.MULTILINE) is not None and sample.count('"') >= 2
+    return re.search(r'^[ \t]*"', sample, re.MULTILINE) is not None and sample.count('"') >= 2
 
 
 def _comment_mark(sample):

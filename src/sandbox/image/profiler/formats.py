@@ -75,6 +75,8 @@ def _text(source, options, progress):
     if not source.compression and not plaintext.looks_like_text(source.head) and suffix not in DELIMITED | JSON_NAMES | JSON_LINES:
         raise Fault("unsupported", f"{source.name} is {plaintext.describe_bytes(source.head)}; there is no table reader for it",
                     plaintext.hint_for(source.head, suffix))
+    if suffix in DELIMITED | JSON_NAMES | JSON_LINES and plaintext.is_binary(source.head):
+        raise Fault("corrupt", f"{source.name} is named .{suffix} but holds {plaintext.describe_bytes(source.head)}", "Check the file's origin.")
     larger = source.size > limit if not source.compression else len(source.read(limit + 1, exact=False)) > limit
     if suffix in JSON_NAMES | JSON_LINES:
         from . import records
@@ -93,9 +95,12 @@ def _text(source, options, progress):
 
             try:
                 return streamed.profile(source, options, progress, strict=True)
-            except (streamed.Doubt, Fault):
+            except streamed.Doubt:
                 # The slower reader knows more oddities, and says what is wrong where nothing helps.
                 pass
+            except Fault as fault:
+                if fault.kind == "too_large":
+                    raise
         from . import delimited
 
         return delimited.profile(source, data)

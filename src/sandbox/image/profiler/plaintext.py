@@ -57,6 +57,14 @@ def looks_like_text(head):
     return control <= 0.02 * len(sample)
 
 
+def is_binary(head):
+    """Whether a part of the bytes that no text has are control characters other than zero bytes."""
+    if any(head.startswith(mark) for mark, _, _ in charset.BOMS) or charset._utf16_without_mark(head):
+        return False
+    sample = head[:65536]
+    return sum(sample.count(bytes([byte])) for byte in range(1, 32) if byte not in (9, 10, 11, 12, 13, 27, 28, 29, 30, 31)) > 0.03 * len(sample)
+
+
 def choose(source, data, options, named_prose):
     """A table when the text clearly is one, JSON when it parses as that, else text."""
     found = charset.detect(data)

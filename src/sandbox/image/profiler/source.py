@@ -13,9 +13,9 @@ from .faults import Fault, one_line
 
 # Read as a whole up to here; larger text is streamed.
 WHOLE_BYTES = 48 << 20
-# What a compressed file may unfold to in all, and how many times its size once it is beyond WHOLE_BYTES.
-UNFOLDED_BYTES = 8 << 30
+# How many times its size a compressed file may unfold to, once it is beyond the floor.
 UNFOLDED_RATIO = 250
+UNFOLDED_FLOOR = 24 << 20
 
 MAGIC = [(b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip")]
 SUFFIXES = {"gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zip": "zip"}
@@ -116,6 +116,7 @@ class Source:
                     if not chunk:
                         break
                     out.write(chunk)
+                self._bound_ratio(stream, out.tell())
         except Fault:
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
@@ -130,6 +131,16 @@ class Source:
                 raise Fault("too_large", f"{self.name} holds more than {limit:,} bytes", "Split the file or reduce it first.")
             data = data[:limit]
         return data
+
+    def _bound_ratio(self, stream, unfolded):
+        """Refuse content that unfolds beyond any real data's compression."""
+        if self.compression is None or unfolded < UNFOLDED_FLOOR:
+            return
+        inner = getattr(stream, "fileobj", None)
+        used = min(inner.tell() if inner is not None else self.size, self.size)
+        if unfolded > UNFOLDED_RATIO * max(used, 1):
+            raise Fault("too_large", f"{self.name} unfolds {used:,} bytes to more than {unfolded:,}, as a zip bomb does",
+                        "Unpack it yourself if you trust it.")
 
     def content_size(self):
         """Bytes of content, None while unknown (a compressed file is not unfolded to find out)."""

@@ -75,15 +75,24 @@ def profile(source, options, progress, strict=False):
     head = source.read(HEAD_BYTES, exact=False)
     cut = max(head.rfind(b"\n"), head.rfind(b"\r"))
     if cut < 0 and len(head) == HEAD_BYTES:
+        if strict:
+            raise Doubt("very long lines")
         raise Fault("too_large", f"{source.name} ({source.kilobytes()}) has no line end in its first {HEAD_BYTES:,} bytes",
                     "This is not a table of rows; break the line, or give the right file.")
     if len(head) == HEAD_BYTES:
         head = head[: cut + 1]
     found = charset.detect(head, complete=False)
     if not found.codec.startswith("utf-8"):
+        if strict:
+            raise Doubt(found.name)
         raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is large and in {found.name}; large text is read as UTF-8 only",
                     f'Convert it first, for example: iconv -f {found.name} -t utf-8 "{source.name}".')
     plan, layout, dialect = _plan(source, head, found)
+    if not layout.width:
+        if strict:
+            raise Doubt("no data at the beginning")
+        raise Fault("empty", f"{source.name} begins with {len(head):,} bytes of blank lines or delimiters alone", "Check the file's origin.")
+    delimited.bound_columns(source, plan.width)
     warnings = list(layout.notes)
     lines, odd = _survey(source, head, plan, layout)
     if strict and (odd or layout.dropped or plan.mark or dialect.comment or plan.width > 60 or plan.width < 2

@@ -6,6 +6,7 @@ merged ranges), error_cells where the format tells.
 
 import re
 import zipfile
+import zlib
 
 import pandas as pd
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
@@ -66,6 +67,28 @@ def profile(source, options):
             **described, "warnings": warnings, "load": load.code(source.name)}
 
 
+def _check_extent(source, archive, infos):
+    """Refuse sheets whose last cell is so far out that the dense range up to it would not fit in memory."""
+    for info in infos:
+        if not re.fullmatch(r"xl[/\\]worksheets[/\\][^/\\]+\.xml", info.filename, re.IGNORECASE) or info.file_size > (256 << 20):
+            continue
+        content = archive.read(info)
+        rows = max(map(int, re.findall(rb'<(?:\w+:)?row [^>]*?\br="(\d{5,7})"', content)), default=1)
+        names = set(re.findall(rb' r="([A-Z]{2,3})\d', content))
+        width = max((_index(name.decode()) + 1 for name in names), default=26)
+        if rows * width > 3 * MAX_CELLS:
+            raise Fault("too_large", f"{source.name}: a sheet spans {rows:,} rows and {width:,} columns; at most {MAX_CELLS:,} cells are read",
+                        "Delete stray cells far from the table, or export it as CSV.")
+
+
+def _index(name):
+    """The column of letters, counted from 0: A is 0, AB is 27."""
+    out = 0
+    for char in name:
+        out = 26 * out + ord(char) - 64
+    return out - 1
+
+
 def _protected(source):
     return Fault("encrypted", f"{source.name} is protected by a password", "Save a copy without password and give that.")
 
@@ -90,9 +113,11 @@ def _check_container(source):
                 manifest = next((info for info in infos if info.filename == "META-INF/manifest.xml"), None)
                 if manifest is not None and manifest.file_size < (1 << 20) and b"encryption-data" in archive.read(manifest):
                     raise _protected(source)
-        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError) as error:
+                unfolded = sum(info.file_size for info in infos)
+                if unfolded <= MAX_XML and not any(info.file_size > MAX_RATIO * max(info.compress_size, 1) > (64 << 20) for info in infos):
+                    _check_extent(source, archive, infos)
+        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error) as error:
             raise _damaged(source, error) from error
-        unfolded = sum(info.file_size for info in infos)
         if unfolded > MAX_XML or any(info.file_size > (64 << 20) and info.file_size > MAX_RATIO * max(info.compress_size, 1) for info in infos):
             raise Fault("too_large", f"{source.name} would unfold from {source.size:,} to {unfolded:,} bytes, as a zip bomb does",
                         "Export the sheet you need as CSV.")
