@@ -172,10 +172,10 @@ pub fn printed(step: &Step) -> Vec<f64> {
 
 fn profiled(outcome: &ProfileOutcome) -> Vec<f64> {
     let mut out = Vec::new();
-    if let Some(profile) = outcome.profile() {
-        if let Ok(value) = serde_json::to_value(profile) {
-            collect(&value, &mut out);
-        }
+    if let Some(profile) = outcome.profile()
+        && let Ok(value) = serde_json::to_value(profile)
+    {
+        collect(&value, &mut out);
     }
     out
 }

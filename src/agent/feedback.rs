@@ -3,6 +3,8 @@
 //! Everything that came out of the sandbox stands in marked sections, and no more of it is told than
 //! `privacy.send` allows: that is enforced here, whatever the model asks for.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use super::execution::{FigureDescription, MimeBundle, Output, Variable};
@@ -154,11 +156,12 @@ fn displayed(text: &mut Text, output: &Output, step: u32, lines: usize) {
         Output::Stream { .. } | Output::Error(_) => return,
     };
     let plain = text_of(data, "text/plain");
-    if !is_result && !data.contains_key("artifact") {
-        if let Some(plain) = plain.as_deref().filter(|plain| !plain.is_empty() && !plain.starts_with("<Figure size")) {
-            text.line("Displayed:", "显示：");
-            text.raw(&section(&format!("kind=\"display\" step=\"{step}\""), &head(plain, DISPLAY_BYTES, lines)));
-        }
+    if !is_result
+        && !data.contains_key("artifact")
+        && let Some(plain) = plain.as_deref().filter(|plain| !plain.is_empty() && !plain.starts_with("<Figure size"))
+    {
+        text.line("Displayed:", "显示：");
+        text.raw(&section(&format!("kind=\"display\" step=\"{step}\""), &head(plain, DISPLAY_BYTES, lines)));
     }
     // A table's HTML says the same as its text.
     let table = data.get("text/html").is_some() && text_of(data, "text/html").is_some_and(|html| html.contains("dataframe"));
@@ -219,7 +222,7 @@ fn list(text: &mut Text, english: &str, chinese: &str, entries: &[String]) {
     }
     let mut shown = entries[..entries.len().min(MAX_ENTRIES)].join(", ");
     if entries.len() > MAX_ENTRIES {
-        shown.push_str(&format!(", … (+{})", entries.len() - MAX_ENTRIES));
+        let _ = write!(shown, ", … (+{})", entries.len() - MAX_ENTRIES);
     }
     text.line(&format!("{english}: {shown}"), &format!("{chinese}: {shown}"));
 }
@@ -320,7 +323,7 @@ mod tests {
         Style { language: Language::English, privacy, vision: false, variables_lost: false, surroundings: Surroundings::default() }
     }
 
-    fn bundle(value: Value) -> MimeBundle {
+    fn bundle(value: &Value) -> MimeBundle {
         value.as_object().cloned().unwrap_or_default()
     }
 
@@ -340,8 +343,8 @@ mod tests {
                 repr: "CANARY".to_owned(),
             }],
             outputs: vec![
-                Output::DisplayData { data: bundle(json!({"artifact": "chart-1.png"})), display_id: None },
-                Output::DisplayData { data: bundle(json!({"text/html": "<b>".to_owned() + &"x".repeat(5000)})), display_id: None },
+                Output::DisplayData { data: bundle(&json!({"artifact": "chart-1.png"})), display_id: None },
+                Output::DisplayData { data: bundle(&json!({"text/html": "<b>".to_owned() + &"x".repeat(5000)})), display_id: None },
             ],
             artifacts: vec!["chart-1.png".to_owned()],
             ..Step::default()
@@ -387,14 +390,14 @@ mod tests {
     #[test]
     fn a_table_is_told_as_text_and_not_as_html() {
         let table = json!({"text/plain": "[DataFrame 1×1]\n   a\n0  1", "text/html": "<table class=\"dataframe\"></table>"});
-        let step = Step { step: 1, outputs: vec![Output::DisplayData { data: bundle(table), display_id: None }], ..Step::default() };
+        let step = Step { step: 1, outputs: vec![Output::DisplayData { data: bundle(&table), display_id: None }], ..Step::default() };
         let text = feedback(&step, &style(PrivacySend::Sample));
         assert!(text.contains("[DataFrame 1×1]") && !text.contains("<table"), "{text}");
     }
 
     #[test]
     fn rows_of_a_table_are_cut_where_only_samples_may_be_sent() {
-        let stdout: String = (0..1000).map(|row| format!("row {row}\n")).collect();
+        let stdout: String = (0..1000).fold(String::new(), |text, row| text + &format!("row {row}\n"));
         let step = Step { step: 1, stdout, ..Step::default() };
         let sample = feedback(&step, &style(PrivacySend::Sample));
         assert!(sample.contains("row 0\n") && sample.contains("row 999") && !sample.contains("row 500"), "head and tail stay");

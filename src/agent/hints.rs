@@ -175,7 +175,7 @@ pub fn nearest<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
         })
         .filter(|(distance, name)| *distance <= fold(name).chars().count().max(wanted.chars().count()) / 2)
         .collect();
-    scored.sort();
+    scored.sort_unstable();
     scored.dedup();
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }

@@ -83,15 +83,15 @@ struct Pending {
     code: String,
 }
 
-/// Things that are said to a model once only.
-#[derive(Debug, Default)]
-struct Said {
-    language: bool,
-    empty: bool,
-    fence: bool,
-    numbers: bool,
-    broken_off: bool,
-    shorter: bool,
+/// What is said or done once only in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Once {
+    AskForPython,
+    AskForWords,
+    AskForWholeFence,
+    CheckNumbers,
+    AskAgain,
+    Shorten,
 }
 
 /// The loop's state.
@@ -108,7 +108,7 @@ pub struct Machine<'a> {
     steps: Vec<Step>,
     queue: VecDeque<Pending>,
     note: String,
-    said: Said,
+    done: Vec<Once>,
     forced: Option<Cap>,
     /// An answer that stands unless its check brings a better one.
     draft: Option<String>,
@@ -134,7 +134,7 @@ impl<'a> Machine<'a> {
             steps: Vec::new(),
             queue: VecDeque::new(),
             note: String::new(),
-            said: Said::default(),
+            done: Vec::new(),
             forced: None,
             draft: None,
             declined: 0,
@@ -166,8 +166,8 @@ impl<'a> Machine<'a> {
     /// Takes an input in and says what is to be done. `elapsed` is since the run's start.
     pub fn next(&mut self, input: Input, elapsed: Duration) -> Effect {
         match input {
-            Input::Turn(turn) => self.turn(turn, elapsed),
-            Input::TurnFailed(error) => self.turn_failed(error, elapsed),
+            Input::Turn(turn) => self.turn(&turn, elapsed),
+            Input::TurnFailed(error) => self.turn_failed(&error, elapsed),
             Input::Executed(executed) => self.executed(*executed, elapsed),
             Input::Declined => self.was_declined(elapsed),
             Input::SandboxFailed(SandboxError::Cancelled) | Input::Cancelled => Effect::Conclude(cancelled()),
@@ -182,10 +182,10 @@ impl<'a> Machine<'a> {
         if let Some(pending) = self.queue.front() {
             return Effect::Execute { step: self.budget.steps + 1, code: pending.code.clone(), note: std::mem::take(&mut self.note) };
         }
-        if self.forced.is_none() {
-            if let Some(cap) = self.budget.cap(elapsed) {
-                self.force(cap);
-            }
+        if self.forced.is_none()
+            && let Some(cap) = self.budget.cap(elapsed)
+        {
+            self.force(cap);
         }
         self.ask()
     }
@@ -222,7 +222,7 @@ impl<'a> Machine<'a> {
 
     // ── turns ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    fn turn(&mut self, turn: Turn, elapsed: Duration) -> Effect {
+    fn turn(&mut self, turn: &Turn, elapsed: Duration) -> Effect {
         self.budget.usage += turn.usage;
         let parsed = parse(&turn.text);
         if turn.finish == FinishReason::ContentFilter {
@@ -232,7 +232,7 @@ impl<'a> Machine<'a> {
             };
         }
         let cut = turn.finish == FinishReason::Length;
-        self.remember(&turn, &parsed, cut);
+        self.remember(turn, &parsed, cut);
         if self.forced.is_some() {
             return self.forced_conclusion(&parsed);
         }
@@ -243,20 +243,20 @@ impl<'a> Machine<'a> {
         }
         parsed.prose.clone_into(&mut self.note);
         if !turn.tool_calls.is_empty() {
-            self.take_calls(&turn);
+            self.take_calls(turn);
             return self.proceed(elapsed);
         }
         if !parsed.python.is_empty() {
             self.queue.extend(parsed.python.iter().map(|code| Pending { call: None, code: code.clone() }));
             return self.proceed(elapsed);
         }
-        if parsed.unclosed && !self.said.fence {
-            self.said.fence = true;
+        if parsed.unclosed && !self.done.contains(&Once::AskForWholeFence) {
+            self.done.push(Once::AskForWholeFence);
             self.tell(self.words.fence_not_closed().to_owned());
             return self.proceed(elapsed);
         }
-        if let Some(language) = parsed.other_language.as_deref().filter(|_| !self.said.language) {
-            self.said.language = true;
+        if let Some(language) = parsed.other_language.as_deref().filter(|_| !self.done.contains(&Once::AskForPython)) {
+            self.done.push(Once::AskForPython);
             self.tell(self.words.only_python(language));
             return self.proceed(elapsed);
         }
@@ -301,8 +301,8 @@ impl<'a> Machine<'a> {
             if let Some(draft) = self.draft.take() {
                 return self.conclude(draft);
             }
-            if !self.said.empty {
-                self.said.empty = true;
+            if !self.done.contains(&Once::AskForWords) {
+                self.done.push(Once::AskForWords);
                 self.tell(self.words.nothing_said().to_owned());
                 return self.proceed(elapsed);
             }
@@ -311,7 +311,7 @@ impl<'a> Machine<'a> {
         let sources = evidence::Sources { task: self.task, steps: &self.steps };
         let unsupported = if self.checks_numbers() { evidence::unsupported(&answer, &sources) } else { Vec::new() };
         if !unsupported.is_empty() && self.budget.cap(elapsed).is_none() {
-            self.said.numbers = true;
+            self.done.push(Once::CheckNumbers);
             self.draft = Some(answer);
             self.tell(self.words.check_numbers(&unsupported));
             return self.proceed(elapsed);
@@ -321,7 +321,10 @@ impl<'a> Machine<'a> {
 
     /// Numbers are checked once, where there are outputs that they could come from and that the model has seen.
     fn checks_numbers(&self) -> bool {
-        !self.said.numbers && !self.steps.is_empty() && self.model.language_model && self.settings.privacy != PrivacySend::Schema
+        !self.done.contains(&Once::CheckNumbers)
+            && !self.steps.is_empty()
+            && self.model.language_model
+            && self.settings.privacy != PrivacySend::Schema
     }
 
     fn forced_conclusion(&mut self, parsed: &Parsed) -> Effect {
@@ -329,8 +332,8 @@ impl<'a> Machine<'a> {
         if !answer.is_empty() {
             return Effect::Conclude(Conclusion { status: RunStatus::Incomplete, final_answer: Some(answer), error: None });
         }
-        if !self.said.empty && self.budget.turns < self.budget.max_turns() {
-            self.said.empty = true;
+        if !self.done.contains(&Once::AskForWords) && self.budget.turns < self.budget.max_turns() {
+            self.done.push(Once::AskForWords);
             self.tell(self.words.words_only().to_owned());
             return self.ask();
         }
@@ -342,8 +345,8 @@ impl<'a> Machine<'a> {
         Effect::Conclude(Conclusion { status, final_answer: Some(answer), error: None })
     }
 
-    fn turn_failed(&mut self, error: ModelError, elapsed: Duration) -> Effect {
-        match &error {
+    fn turn_failed(&mut self, error: &ModelError, elapsed: Duration) -> Effect {
+        match error {
             ModelError::Cancelled => return Effect::Conclude(cancelled()),
             ModelError::ToolsRefused(_) if self.tools && self.settings.protocol == Protocol::Auto => {
                 self.tools = false;
@@ -354,25 +357,25 @@ impl<'a> Machine<'a> {
                 self.messages.extend(rest);
                 return self.ask();
             }
-            ModelError::ContextLength(_) if !self.said.shorter => {
-                self.said.shorter = true;
+            ModelError::ContextLength(_) if !self.done.contains(&Once::Shorten) => {
+                self.done.push(Once::Shorten);
                 self.too_long = true;
                 self.budget.turns = self.budget.turns.saturating_sub(1);
                 return self.ask();
             }
-            ModelError::Incomplete(_) if !self.said.broken_off => {
-                self.said.broken_off = true;
-                self.notices.push(self.words.broken_off(&error));
+            ModelError::Incomplete(_) if !self.done.contains(&Once::AskAgain) => {
+                self.done.push(Once::AskAgain);
+                self.notices.push(self.words.broken_off(error));
                 return self.proceed(elapsed);
             }
             _ => {}
         }
         match self.draft.take() {
             Some(draft) => {
-                self.notices.push(self.words.unchecked(&error));
+                self.notices.push(self.words.unchecked(error));
                 self.conclude(draft)
             }
-            None => Effect::Conclude(failed(RunError::from(&error))),
+            None => Effect::Conclude(failed(RunError::from(error))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a turn's text asks for: which fenced blocks are whole Python blocks, and which are not to be run.
 //!
-//! Fences are found by a CommonMark parser, never by a pattern. Text inside reasoning is removed before, so that
+//! Fences are found by a `CommonMark` parser, never by a pattern. Text inside reasoning is removed before, so that
 //! code that a model only thinks about is never run.
 
 use std::sync::LazyLock;
@@ -87,8 +87,8 @@ pub fn parse(text: &str) -> Parsed {
         }
     }
     prose.push_str(&visible[copied..]);
-    parsed.prose = prose.trim().to_owned();
-    parsed.visible = visible.trim().to_owned();
+    prose.trim().clone_into(&mut parsed.prose);
+    visible.trim().clone_into(&mut parsed.visible);
     parsed
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Rules are in the language of the question. Names and profiles are untrusted and stand in marked sections.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use super::conversation::{Message, Role, ToolSpec, TurnRequest};
@@ -140,10 +142,11 @@ fn question(settings: &LoopSettings, task: &Task, language: Language) -> String 
         let document = untrusted::name(&selection.place.document);
         let file = untrusted::name(&selection.file);
         text.push_str("\n\n");
-        text.push_str(&match language {
+        let line = match language {
             Language::English => format!("The question is about lines {first} to {last} of {document}; they are in the file `{file}`."),
             Language::Chinese => format!("问题针对 {document} 的第 {first} 到 {last} 行，内容在文件 `{file}` 中。"),
-        });
+        };
+        text.push_str(&line);
         if selection.header_added {
             text.push_str(language.pick(" The header line was put before them.", "已在其前加上表头行。"));
         }
@@ -170,13 +173,14 @@ fn profile_section(outcome: &ProfileOutcome, settings: &LoopSettings, language: 
     if let Some(profile) = outcome.profile() {
         if let Some(load) = &profile.load {
             text.push_str(language.pick("Load it with:\n", "加载方式：\n"));
-            text.push_str(&format!("```python\n{}\n```\n", load.trim_end()));
+            let _ = writeln!(text, "```python\n{}\n```", load.trim_end());
         }
         if profile.rows.is_some_and(|rows| rows > settings.max_rows) {
-            text.push_str(&match language {
+            let line = match language {
                 Language::English => format!("It has more rows than the {} that you may load.\n", settings.max_rows),
                 Language::Chinese => format!("其行数超过允许加载的 {} 行。\n", settings.max_rows),
-            });
+            };
+            text.push_str(&line);
         }
         if settings.privacy >= PrivacySend::Sample {
             text.push_str(&sample(profile, language));

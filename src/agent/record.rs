@@ -77,17 +77,17 @@ impl Recorder<'_> {
         let mut displays = 0;
         let mut pictures = 0;
         for mut output in execution.outputs {
-            if let Output::DisplayData { data, .. } | Output::ExecuteResult { data } = &mut output {
-                if let Some((bytes, mime, ending)) = display_file(data) {
-                    displays += 1;
-                    let figure = mime.starts_with("image/").then(|| {
-                        pictures += 1;
-                        pictures - 1
-                    });
-                    if displays <= MAX_DISPLAYS {
-                        let caption = figure.and_then(|index| caption(&record.figures, index));
-                        self.display(&mut record, data, &bytes, mime, ending, caption, &mut images, events).await;
-                    }
+            if let Output::DisplayData { data, .. } | Output::ExecuteResult { data } = &mut output
+                && let Some((bytes, mime, ending)) = display_file(data)
+            {
+                displays += 1;
+                let figure = mime.starts_with("image/").then(|| {
+                    pictures += 1;
+                    pictures - 1
+                });
+                if displays <= MAX_DISPLAYS {
+                    let caption = figure.and_then(|index| caption(&record.figures, index));
+                    self.display(&mut record, data, &bytes, mime, ending, caption, &mut images, events).await;
                 }
             }
             record.outputs.push(output);

@@ -1,5 +1,7 @@
 //! The conversation as it is sent: calls read and flattened, pictures kept few, old outputs compacted.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 use super::conversation::{Message, Role, ToolCall};
@@ -51,7 +53,7 @@ pub fn without_tools(messages: Vec<Message>) -> Vec<Message> {
                     message.content.push_str("\n\n");
                 }
                 let fence = "`".repeat(longest_backticks(&code).max(2) + 1);
-                message.content.push_str(&format!("{fence}python\n{code}\n{fence}"));
+                let _ = write!(message.content, "{fence}python\n{code}\n{fence}");
             }
         }
         if message.role == Role::Tool {

@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server of the user's own choosing (`endpoint`), asked without genai: its stream reader keeps a
 //! line of any length and resizes lists as the server says, which is fine for known providers and not for any server.
 //!
-//! Wire format: OpenAI's chat completions with `stream: true`, as local servers and gateways speak it.
+//! Wire format: `OpenAI`'s chat completions with `stream: true`, as local servers and gateways speak it.
 
 use std::time::Instant;
 
@@ -110,16 +110,16 @@ impl Compatible {
         if whole {
             return reading.whole(&body, asked);
         }
-        if !reading.done {
-            if let Some(data) = decoder.finish().map_err(|error| asked.unreadable(&error.to_string()))? {
-                reading.take(&data, asked, deltas)?;
-            }
+        if !reading.done
+            && let Some(data) = decoder.finish().map_err(|error| asked.unreadable(&error.to_string()))?
+        {
+            reading.take(&data, asked, deltas)?;
         }
         reading.into_turn(&kind, asked)
     }
 }
 
-/// One message in OpenAI's form.
+/// One message in `OpenAI`'s form.
 fn message(message: &Message) -> Value {
     match message.role {
         Role::System => json!({"role": "system", "content": message.content}),

@@ -23,14 +23,13 @@ pub fn asked_for(headers: &HeaderMap) -> Option<Duration> {
         return seconds(milliseconds / 1000.0);
     }
     let wish = text("retry-after")?;
-    match wish.parse::<f64>() {
-        Ok(number) => seconds(number),
-        Err(_) => {
-            // RFC 9110's date form, read as RFC 2822.
-            let date = jiff::fmt::rfc2822::parse(wish).ok()?;
-            let wait = date.timestamp().duration_since(jiff::Timestamp::now());
-            seconds(wait.as_secs_f64())
-        }
+    if let Ok(number) = wish.parse::<f64>() {
+        seconds(number)
+    } else {
+        // RFC 9110's date form, read as RFC 2822.
+        let date = jiff::fmt::rfc2822::parse(wish).ok()?;
+        let wait = date.timestamp().duration_since(jiff::Timestamp::now());
+        seconds(wait.as_secs_f64())
     }
 }
 

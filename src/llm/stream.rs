@@ -59,7 +59,7 @@ pub async fn read(
             Some(Err(error)) => return Err(Broken::Genai(Box::new(error))),
             Some(Ok(event)) => {
                 if let Some(end) = collected.take(event, asked, deltas)? {
-                    return Ok(collected.into_turn(end, asked.redactor));
+                    return Ok(collected.into_turn(&end, asked.redactor));
                 }
             }
         }
@@ -92,29 +92,29 @@ impl Collected {
         Ok(None)
     }
 
-    /// A whole call, or a piece of one. A piece has no name and the id `call_<index>` (genai's, in OpenAI's protocol).
+    /// A whole call, or a piece of one. A piece has no name and the id `call_<index>` (genai's, in `OpenAI`'s protocol).
     fn call(&mut self, piece: genai::chat::ToolCall) {
         let index = piece.call_id.strip_prefix("call_").and_then(|index| index.parse::<usize>().ok());
         if piece.fn_name.is_empty() {
             let at = index.filter(|index| *index < self.calls.len()).or(self.calls.len().checked_sub(1));
-            if let (Some(at), Value::String(more)) = (at, &piece.fn_arguments) {
-                if let Value::String(arguments) = &mut self.calls[at].2 {
-                    arguments.push_str(more);
-                }
+            if let (Some(at), Value::String(more)) = (at, &piece.fn_arguments)
+                && let Value::String(arguments) = &mut self.calls[at].2
+            {
+                arguments.push_str(more);
             }
             return;
         }
         self.calls.push((piece.call_id, piece.fn_name, piece.fn_arguments));
     }
 
-    fn into_turn(self, end: StreamEnd, redactor: &Redactor) -> Turn {
+    fn into_turn(self, end: &StreamEnd, redactor: &Redactor) -> Turn {
         let usage = end.captured_usage.as_ref().map(usage).unwrap_or_default();
         let finish = end.captured_stop_reason.clone().map(finish);
         let mut calls = self.calls;
-        if calls.is_empty() {
-            if let Some(captured) = end.captured_tool_calls() {
-                calls.extend(captured.into_iter().map(|call| (call.call_id.clone(), call.fn_name.clone(), call.fn_arguments.clone())));
-            }
+        if calls.is_empty()
+            && let Some(captured) = end.captured_tool_calls()
+        {
+            calls.extend(captured.into_iter().map(|call| (call.call_id.clone(), call.fn_name.clone(), call.fn_arguments.clone())));
         }
         let tool_calls: Vec<ToolCall> =
             calls.into_iter().map(|(id, name, arguments)| ToolCall { id, name, arguments: parsed(arguments) }).collect();

@@ -27,7 +27,7 @@ pub struct Target {
 pub enum Service {
     /// A known provider, by genai.
     Provider(ServiceTarget),
-    /// A server of the user's own choosing, in OpenAI's protocol.
+    /// A server of the user's own choosing, in `OpenAI`'s protocol.
     Compatible {
         /// URL of the chat completions.
         url: String,

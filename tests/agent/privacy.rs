@@ -1,5 +1,7 @@
 //! What of the data reaches a model, and what text in the data can do.
 
+use std::fmt::Write;
+
 use codeinterp::agent::ports::PutFile;
 use codeinterp::agent::task::Task;
 use codeinterp::config::{PrivacySend, Settings};
@@ -41,7 +43,7 @@ async fn sent(privacy: PrivacySend) -> String {
     for request in provider.received() {
         for message in request.json()["messages"].as_array().unwrap() {
             if message["role"] != "assistant" {
-                text.push_str(&format!("{}\n", message["content"]));
+                let _ = writeln!(text, "{}", message["content"]);
             }
         }
     }

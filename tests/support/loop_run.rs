@@ -71,7 +71,9 @@ pub async fn run_with(
     agent.run(model, &task, &sink, cancel).await;
     let events = events.into_inner().unwrap();
     let mut run = Run { run: task.run.clone(), question: task.question.clone(), model: model.info().name, ..Run::default() };
-    events.iter().for_each(|event| run.apply(event));
+    for event in &events {
+        run.apply(event);
+    }
     let conclusions = events.iter().filter(|event| matches!(event, RunEvent::Concluded { .. })).count();
     assert_eq!(conclusions, 1, "exactly one conclusion");
     assert!(matches!(events.last(), Some(RunEvent::Concluded { .. })), "the conclusion is the last event");

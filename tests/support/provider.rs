@@ -1,6 +1,8 @@
 //! A scripted OpenAI-compatible server on loopback: it answers each request with the next prepared reply and keeps
 //! what it was sent. It writes raw HTTP, so that it can stall, cut, split and lie wherever a test wants it to.
 
+use std::fmt::Write;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,7 +27,10 @@ impl Received {
 
     /// All text of its messages.
     pub fn text(&self) -> String {
-        self.json()["messages"].as_array().expect("messages").iter().map(|message| format!("{}\n", message["content"])).collect()
+        let body = self.json();
+        let texts: Vec<String> =
+            body["messages"].as_array().expect("messages").iter().map(|message| message["content"].to_string()).collect();
+        texts.join("\n")
     }
 
     pub fn header(&self, name: &str) -> Option<String> {
@@ -55,7 +60,7 @@ fn frame(value: &Value) -> String {
     format!("data: {value}\n\n")
 }
 
-fn delta(delta: Value, finish: Option<&str>) -> String {
+fn delta(delta: &Value, finish: Option<&str>) -> String {
     frame(
         &json!({"id": "c", "object": "chat.completion.chunk", "model": "scripted", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
     )
@@ -63,17 +68,17 @@ fn delta(delta: Value, finish: Option<&str>) -> String {
 
 /// The frames of a streamed text, without the end.
 fn opening(text: &str) -> String {
-    let mut frames = delta(json!({"role": "assistant", "content": ""}), None);
+    let mut frames = delta(&json!({"role": "assistant", "content": ""}), None);
     let characters: Vec<char> = text.chars().collect();
     for piece in characters.chunks(7) {
-        frames.push_str(&delta(json!({"content": piece.iter().collect::<String>()}), None));
+        frames.push_str(&delta(&json!({"content": piece.iter().collect::<String>()}), None));
     }
     frames
 }
 
 fn ending(finish: &str) -> String {
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
-    format!("{}{}data: [DONE]\n\n", delta(json!({}), Some(finish)), frame(&usage))
+    format!("{}{}data: [DONE]\n\n", delta(&json!({}), Some(finish)), frame(&usage))
 }
 
 /// Bytes split at odd places, in the midst of characters and frames too.
@@ -107,7 +112,7 @@ impl Reply {
 
     /// A turn of reasoning, then text.
     pub fn reasoned(reasoning: &str, text: &str) -> Self {
-        let thought = delta(json!({"role": "assistant", "reasoning_content": reasoning}), None);
+        let thought = delta(&json!({"role": "assistant", "reasoning_content": reasoning}), None);
         Self::streamed(&format!("{thought}{}{}", opening(text), ending("stop")))
     }
 
@@ -118,14 +123,14 @@ impl Reply {
 
     /// A turn that calls the tool with these arguments, streamed in pieces.
     pub fn raw_calls(arguments: &[String], finish: &str) -> Self {
-        let mut frames = delta(json!({"role": "assistant", "content": null}), None);
+        let mut frames = delta(&json!({"role": "assistant", "content": null}), None);
         for (index, arguments) in arguments.iter().enumerate() {
             let first = json!({"tool_calls": [{"index": index, "id": format!("id-{index}"), "type": "function", "function": {"name": "python", "arguments": ""}}]});
-            frames.push_str(&delta(first, None));
+            frames.push_str(&delta(&first, None));
             let characters: Vec<char> = arguments.chars().collect();
             for piece in characters.chunks(5) {
                 let text: String = piece.iter().collect();
-                frames.push_str(&delta(json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}), None));
+                frames.push_str(&delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}), None));
             }
         }
         Self::streamed(&format!("{frames}{}", ending(finish)))
@@ -242,7 +247,7 @@ async fn answer(connection: &mut TcpStream, reply: Reply) -> std::io::Result<()>
         Reply::Pieces { status, headers, pieces } => {
             let mut head = format!("HTTP/1.1 {status} Scripted\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n");
             for (name, value) in headers {
-                head.push_str(&format!("{name}: {value}\r\n"));
+                let _ = writeln!(head, "{name}: {value}\r");
             }
             connection.write_all(format!("{head}\r\n").as_bytes()).await?;
             for piece in pieces {

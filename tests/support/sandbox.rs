@@ -58,7 +58,7 @@ fn interpret(code: &str) -> Execution {
     for line in code.lines().map(str::trim) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "print" => execution.stdout.push_str(&format!("{rest}\n")),
+            "print" => execution.stdout += &[rest, "\n"].concat(),
             "raise" => {
                 let (name, words) = rest.split_once(": ").unwrap_or((rest, ""));
                 let failed = failure(1, name, words);

@@ -38,10 +38,11 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
     let mut text = format!("{}\n\n", first_line(language));
     if let Some(failed) = dialogue.steps.first().filter(|step| step.failed) {
         let error = failed.error.as_deref().unwrap_or_default();
-        text.push_str(&match language {
+        let line = match language {
             Language::English => format!("The files could not be loaded: {}", quoted(error)),
             Language::Chinese => format!("文件无法加载：{}", quoted(error)),
-        });
+        };
+        text.push_str(&line);
         return text;
     }
     if *intent == Intent::Unknown {
@@ -66,23 +67,25 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
             text.push_str(&failure(seen.error.as_deref(), language));
         }
     }
-    if let Intent::Missing { table } = intent {
-        if plan.is_empty() {
-            text.push_str(&match language {
-                Language::English => format!("- No value is missing in {table}.\n"),
-                Language::Chinese => format!("- {table} 中没有缺失值。\n"),
-            });
-        }
+    if let Intent::Missing { table } = intent
+        && plan.is_empty()
+    {
+        let line = match language {
+            Language::English => format!("- No value is missing in {table}.\n"),
+            Language::Chinese => format!("- {table} 中没有缺失值。\n"),
+        };
+        text.push_str(&line);
     }
     for file in dialogue.files.iter().filter(|file| file.row_limit.is_some()) {
         let rows = file.row_limit.unwrap_or_default();
-        text.push_str(&match language {
+        let line = match language {
             Language::English => format!(
                 "- Only the first {rows} rows of {} were loaded (setting `files.maxRows`); the numbers are about those.\n",
                 file.name
             ),
             Language::Chinese => format!("- {} 只加载了前 {rows} 行（设置 `files.maxRows`），以上数字只针对这些行。\n", file.name),
-        });
+        };
+        text.push_str(&line);
     }
     text.trim_end().to_owned()
 }
@@ -93,22 +96,25 @@ fn shapes(facts: &Facts, language: Language) -> String {
     for table in &facts.tables {
         let missing: u64 = table.columns.iter().map(|column| column.missing).sum();
         let (name, rows, width, duplicates) = (&table.name, table.rows, table.width, table.duplicates);
-        text.push_str(&match language {
+        let line = match language {
             Language::English => format!("- {name} has {rows} rows and {width} columns; {duplicates} rows repeat another one"),
             Language::Chinese => format!("- {name} 有 {rows} 行、{width} 列；{duplicates} 行与其他行重复"),
-        });
-        text.push_str(&match (missing, language) {
+        };
+        text.push_str(&line);
+        let line = match (missing, language) {
             (0, Language::English) => ", and no value is missing.\n".to_owned(),
             (0, Language::Chinese) => "，没有缺失值。\n".to_owned(),
             (_, Language::English) => ".\n".to_owned(),
             (_, Language::Chinese) => "。\n".to_owned(),
-        });
+        };
+        text.push_str(&line);
     }
     for (name, what) in &facts.others {
-        text.push_str(&match language {
+        let line = match language {
             Language::English => format!("- {name} is no table but {what}.\n"),
             Language::Chinese => format!("- {name} 不是表格：{what}。\n"),
-        });
+        };
+        text.push_str(&line);
     }
     text
 }

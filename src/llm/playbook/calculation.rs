@@ -1,5 +1,7 @@
 //! The Python that calculates what a question asks for, and draws it where there are groups.
 
+use std::fmt::Write;
+
 use super::facts::{Kind, Table};
 use super::intent::{Measure, Query};
 use super::program::{Step, literal};
@@ -9,13 +11,14 @@ use crate::profile::Language;
 pub fn calculation(query: &Query, table: &Table, language: Language) -> Step {
     let mut code = format!("df = tables[{}]\n", literal(&table.name));
     if let Some((column, value)) = &query.filter {
-        code.push_str(&format!("df = df[df[{}].astype(str) == {}]\n", literal(column), literal(value)));
+        let _ = writeln!(code, "df = df[df[{}].astype(str) == {}]", literal(column), literal(value));
     }
     let said = words(query, language);
-    code.push_str(&match &query.group {
+    let line = match &query.group {
         Some((group, kind)) => grouped(query, group, *kind, &said, language),
         None => single(query, &said, language),
-    });
+    };
+    code.push_str(&line);
     let say = match language {
         Language::English => format!("I calculate {said}."),
         Language::Chinese => format!("计算{said}。"),
@@ -101,7 +104,7 @@ fn single(query: &Query, said: &str, language: Language) -> String {
     });
     if extreme != 0 {
         let pick = if extreme > 0 { "nlargest" } else { "nsmallest" };
-        code.push_str(&format!("print(df.{pick}({}, {}).to_string(max_cols=12))\n", extreme.abs(), literal(value)));
+        let _ = writeln!(code, "print(df.{pick}({}, {}).to_string(max_cols=12))", extreme.abs(), literal(value));
     }
     code
 }

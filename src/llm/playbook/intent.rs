@@ -125,10 +125,10 @@ impl Intent {
             .filter(|mention| matches!(kind(&mention.column), Kind::Number | Kind::Year))
             .map(|mention| mention.column.as_str())
             .collect();
-        if PATTERNS.relation.is_match(question) {
-            if let [first, second, ..] = numbers.as_slice() {
-                return Self::Relation { table: name(), first: (*first).to_owned(), second: (*second).to_owned() };
-            }
+        if PATTERNS.relation.is_match(question)
+            && let [first, second, ..] = numbers.as_slice()
+        {
+            return Self::Relation { table: name(), first: (*first).to_owned(), second: (*second).to_owned() };
         }
         if PATTERNS.missing.is_match(question) {
             return Self::Missing { table: name() };

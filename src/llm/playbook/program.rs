@@ -1,5 +1,7 @@
 //! The Python of each step. Templates stand in `python/`; names enter them only as string literals.
 
+use std::fmt::Write;
+
 use super::calculation::calculation;
 use super::dialogue::Dialogue;
 use super::facts::{Column, Facts, Kind, Table};
@@ -75,7 +77,7 @@ pub fn load(dialogue: &Dialogue) -> String {
         let Some((expression, before)) = lines.split_last() else { continue };
         imports.extend(before.iter().filter(|line| !is_there_anyway(line)).map(|line| (*line).to_owned()));
         let expression = limited(expression, file.row_limit);
-        loads.push_str(&format!("loaded[{}] = {expression}\n", literal(&file.name)));
+        let _ = writeln!(loads, "loaded[{}] = {expression}", literal(&file.name));
     }
     imports.dedup();
     let before = if imports.is_empty() { String::new() } else { format!("{}\n", imports.join("\n")) };
@@ -145,10 +147,10 @@ fn overview(facts: &Facts, language: Language, charts: usize) -> Vec<Step> {
         }
         let numbers: Vec<&Column> = table.of_kind(Kind::Number).filter(|column| column.distinct > 1).collect();
         let categories: Vec<&Column> = table.of_kind(Kind::Category).filter(|column| column.distinct > 1).collect();
-        if let Some(date) = table.of_kind(Kind::Date).find(|column| column.distinct > 2) {
-            if !numbers.is_empty() {
-                steps.push(over_time(table, date, &numbers, language));
-            }
+        if let Some(date) = table.of_kind(Kind::Date).find(|column| column.distinct > 2)
+            && !numbers.is_empty()
+        {
+            steps.push(over_time(table, date, &numbers, language));
         }
         // A category says most where its values are neither all alike nor all different.
         let telling = categories.iter().find(|column| column.distinct <= 12).or_else(|| categories.first());
@@ -166,10 +168,10 @@ fn overview(facts: &Facts, language: Language, charts: usize) -> Vec<Step> {
         if numbers.len() >= 3 && !table.correlations.is_empty() {
             steps.push(correlations(table, &numbers, language));
         }
-        if let Some((first, second, value)) = table.correlations.first() {
-            if value.parse::<f64>().is_ok_and(|value| value.abs() >= 0.5) {
-                steps.push(scatter(&table.name, first, second, language));
-            }
+        if let Some((first, second, value)) = table.correlations.first()
+            && value.parse::<f64>().is_ok_and(|value| value.abs() >= 0.5)
+        {
+            steps.push(scatter(&table.name, first, second, language));
         }
         if table.columns.iter().any(|column| column.missing > 0) {
             steps.push(missing(table, language));
