@@ -166,6 +166,11 @@ def workbooks():
             sheet.cell(row=6 + number, column=1 + column, value=value)
     book.save(FOLDER / "merged_header.xlsx")
     book = openpyxl.Workbook()
+    for row in [["Report of the week"], [], ["day", "n", "m", "k"], ["2024-01-01", 1, 2, 3], [], ["2024-01-03", 7, 8, 9],
+                ["2024-01-04", 7, 8, 9], ["2024-01-05", 7, 8, 9], ["2024-01-06", 1, 1, 1], ["2024-01-07", 2, 2, 2], ["provisional figures"]]:
+        book.active.append(row)
+    book.save(FOLDER / "report.xlsx")
+    book = openpyxl.Workbook()
     sheet = book.active
     for row in [["a", "b"], [1, "=1/0"], [2, "=A2"]]:
         sheet.append(row)

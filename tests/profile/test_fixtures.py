@@ -18,7 +18,7 @@ TABLES = {
     "named_without_suffix": (3, 3), "no_header.csv": (3, 3), "old_mac_line_ends.csv": (2, 2), "notes_below.csv": (7, 4), "one_column.csv": (3, 1),
     "one_empty_of_150.csv": (150, 2), "one_record.json": (1, 2), "one_value.csv": (1, 1), "open_quote.csv": (3, 2), "other_table_below.csv": (4, 3), "other_table_with_same_names.csv": (12, 5), "pipe.txt": (4, 3),
     "plain.csv": (4, 3), "plain.csv.bz2": (4, 3), "plain.csv.gz": (4, 3), "plain.csv.xz": (4, 3), "plain.csv.zst": (4, 3), "plain.zip": (4, 3),
-    "preamble.csv": (3, 3), "ragged.csv": (4, 4), "records.jsonl": (3, 3), "records.jsonl.zst": (2, 1), "same_names.csv": (2, 4),
+    "preamble.csv": (3, 3), "ragged.csv": (4, 4), "records.jsonl": (3, 3), "records.jsonl.zst": (2, 1), "report.xlsx": (6, 4), "same_names.csv": (2, 4),
     "semicolon_decimal_comma.csv": (4, 3), "several.npz": (2, 1), "sheets.xlsx": (2, 2), "shift_jis.csv": (3, 2), "shop.sqlite": (3, 3),
     "single_quotes.csv": (3, 2), "stacked_tables.csv": (3, 2), "stray_quote.csv": (12, 5), "stream.arrow": (3, 1),
     "surplus_delimiter.csv": (12, 5), "tab.tsv": (4, 3), "table_twice.csv": (12, 5), "thousands.csv": (4, 2),

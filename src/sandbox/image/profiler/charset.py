@@ -22,9 +22,10 @@ BOMS = [
 
 # Names that a person knows, by Python codec.
 LABELS = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp1250": "windows-1250", "cp1253": "windows-1253",
-          "cp1255": "windows-1255", "cp1256": "windows-1256", "cp932": "shift_jis", "cp949": "cp949"}
+          "cp1255": "windows-1255", "cp1256": "windows-1256", "iso8859-7": "iso-8859-7", "iso8859-5": "iso-8859-5",
+          "cp932": "shift_jis", "cp949": "cp949"}
 
-SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "cp1253", "iso8859-7", "cp1255", "cp1256", "tis-620"]
+SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "iso8859-7", "cp1253", "cp1255", "cp1256", "tis-620"]
 FREQUENT = {
     "cyrillic": set("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ"),
     "greek": set("αοιετσνηυρπκμλςγδωχθφβξζψάέήίόύώ"),

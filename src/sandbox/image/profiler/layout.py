@@ -312,7 +312,7 @@ def _delimited_notes(rows, layout):
                                                                       or cells.kind(rows[end - 1][0]) in ("words", "text")):
         end -= 1
     notes = [row for row in rows[end: layout.end] if row and row[0].strip()]
-    body = [row for row in rows[layout.first: end] if row]
+    body = [row for row in rows[layout.first: end] if not cells.is_blank(row)]
     if not notes or layout.width < 4 or len(body) < 5 or len(notes) > 20:
         return
     kinds = Counter(cells.kind(row[0]) for row in body)

@@ -19,6 +19,8 @@ from .loading import PATH, Load, call
 MAX_SHEETS = 255
 MAX_CELLS = 12_000_000
 MAX_XML = 1 << 30
+# Rows in which header, titles and empty columns are looked for.
+HEAD_ROWS = 5000
 MAX_RATIO = 300
 OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -37,10 +39,10 @@ def profile(source, options):
     if len(sheets) > MAX_SHEETS:
         warnings.append(f"{len(sheets)} sheets; the first {MAX_SHEETS} are listed")
     for meta in sheets[:MAX_SHEETS]:
-        entry, grid = _sheet(book, meta, source, warnings)
+        entry, found = _sheet(book, meta, source, warnings)
         listed.append(entry)
-        if grid is not None:
-            grids[meta.name] = grid
+        if found is not None:
+            grids[meta.name] = found
     if not listed:
         raise Fault("empty", f"{source.name} has no worksheet with cells", "Nothing to analyse.")
     _count_errors(source, listed, warnings)
@@ -57,9 +59,12 @@ def profile(source, options):
             warnings.append(f"most rows are in the sheet {most['name']!r}")
     if not full:
         empty = Load(call("pd.read_excel", PATH, {"sheet_name": chosen["name"], "header": None, "engine": "calamine"}))
-        return {**result, "header_rows": 0, "rows": 0, "columns": 0, "duplicate_rows": 0, "columns_detail": [],
-                "warnings": [*warnings, "every sheet is empty"], "load": empty.code(source.name)}
-    frame, load, layout = _load(source, chosen, grids[chosen["name"]], warnings)
+        frame = empty.run(source.path) if chosen["used_rows"] else pd.DataFrame()
+        described = columns.describe(frame)
+        warnings += described.pop("warnings")
+        said = "no sheet has a cell with a value" if chosen["used_rows"] else "every sheet is empty"
+        return {**result, "header_rows": 0, **described, "warnings": [*warnings, said], "load": empty.code(source.name)}
+    frame, load, layout = _load(source, chosen, *grids[chosen["name"]], warnings)
     described = columns.describe(frame)
     warnings += described.pop("warnings")
     chosen["rows"], chosen["columns"] = described["rows"], described["columns"]
@@ -150,7 +155,7 @@ def _check_repeats(source, content):
 
 
 def _sheet(book, meta, source, warnings):
-    """The entry of a sheet and its cells from A1 on, or None where it cannot be read."""
+    """The entry of a sheet, and its first cells from A1 on as text with their layout, or None where it has none."""
     entry = {"name": meta.name, "rows": 0, "columns": 0, "used_range": None, "used_rows": 0, "used_columns": 0,
              "hidden": meta.visible != SheetVisibleEnum.Visible, "merged": 0}
     try:
@@ -176,12 +181,14 @@ def _sheet(book, meta, source, warnings):
         entry["merged"] = len(sheet.merged_cell_ranges or [])
     except (CalamineError, ValueError):
         pass
-    layout = layouts.find(_text(grid), ",")
-    entry["rows"] = layout.end - layout.first - len(layout.dropped)
-    entry["columns"] = entry["used_columns"]
     if not grid or all(cell == "" for row in grid for cell in row):
-        return {**entry, "rows": 0}, None
-    return entry, grid
+        return {**entry, "columns": entry["used_columns"]}, None
+    rows = _text(grid)
+    layout = layouts.find(rows, ",")
+    # Beyond what was looked at, every row is data.
+    entry["rows"] = layout.end - layout.first - len(layout.dropped) + len(grid) - len(rows)
+    entry["columns"] = entry["used_columns"]
+    return entry, (rows, layout)
 
 
 def letters(index):
@@ -194,20 +201,15 @@ def letters(index):
     return out
 
 
-def _text(grid, rows=5000):
-    """Cells as text for the search of header and titles."""
-    out = []
-    for row in grid[:rows]:
-        out.append(["" if cell is None else str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in row])
-    out += [[str(cell) for cell in row] for row in grid[rows:]]
-    return out
+def _text(grid):
+    """The first cells as text, for the search of header and titles."""
+    return [["" if cell is None else str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell) for cell in row]
+            for row in grid[:HEAD_ROWS]]
 
 
-def _load(source, entry, grid, warnings):
+def _load(source, entry, rows, layout, warnings):
     """The frame of a sheet, the call that loads it, and the layout found."""
-    rows = _text(grid)
-    layout = layouts.find(rows, ",")
-    width = max((len(row) for row in grid), default=0)
+    width = max(map(len, rows), default=0)
     options = {"sheet_name": entry["name"], "engine": "calamine"}
     first_column = next((index for index in range(width) if any(index < len(row) and row[index].strip() for row in rows)), 0)
     left = int(first_column)
@@ -224,6 +226,12 @@ def _load(source, entry, grid, warnings):
         warnings.append(f"{len(layout.header)} header rows are joined into one name for each column")
     elif layout.preamble:
         options["skiprows"] = layout.header[0]
+    if layout.dropped:
+        skipped = [*range(options.pop("skiprows", 0)), *layout.dropped]
+        options["skiprows"] = skipped
+    if layout.footer and len(rows) < HEAD_ROWS:
+        options["nrows"] = layout.end - layout.first - len(layout.dropped)
+    warnings += layout.notes
     if layout.preamble:
         warnings.append(f"{layout.preamble} row(s) before the table are skipped")
     if left:
@@ -237,9 +245,6 @@ def _load(source, entry, grid, warnings):
     repeated = sorted({name for name in layout.names or [] if name.strip() and (layout.names or []).count(name) > 1})
     if repeated:
         warnings.append(f"column name(s) used more than once, numbered when loaded: {', '.join(repeated[:5])}")
-    inside = sum(1 for row in rows[layout.first: layout.end] if cells.is_blank(row))
-    if inside:
-        warnings.append(f"{inside} blank row(s) inside the table")
     load = Load(call("pd.read_excel", PATH, options))
     try:
         return load.run(source.path), load, layout
