@@ -21,7 +21,7 @@ use crate::agent::events::RunEvent;
 use crate::agent::ports::Approval;
 use crate::agent::run::{Run, RunStatus};
 use crate::report::escape;
-use crate::session::{EventHandler, Session};
+use crate::session::{EventHandler, RunKind, RunRequest, Session};
 
 /// Time between two refreshes of a report that grows.
 const PACE: Duration = Duration::from_millis(200);
@@ -319,16 +319,40 @@ pub fn cancel(state: &State, run: Option<&str>) -> Vec<String> {
     cancelled
 }
 
-/// A document was saved: with `live` on, its latest analysis of the whole file is run again.
+/// A document was saved: with `live` on, its latest analysis of the whole file is run again, and so is every cell that
+/// was run and has changed since.
 pub fn saved(state: &mut State, uri: &Url) {
     if !state.settings.live {
         return;
     }
     let latest = state.runs.about(uri).find(|entry| entry.anchor.whole && !entry.hidden);
-    let Some(entry) = latest.filter(|entry| entry.status.is_final() && entry.anchor.stale) else { return };
-    let (id, session, title) = (entry.id.clone(), Arc::clone(&entry.session), entry.title.clone());
-    let new = NewRun { uri: Some(uri.clone()), anchor: Anchor { first: 0, last: 0, whole: true, stale: false }, code: false, title };
-    super::commands::queue(state, session, crate::session::RunRequest::new(crate::session::RunKind::Rerun { parent: id }, Vec::new()), new);
+    if let Some(entry) = latest.filter(|entry| entry.status.is_final() && entry.anchor.stale) {
+        let (session, title) = (Arc::clone(&entry.session), entry.title.clone());
+        let kind = RunKind::Rerun { parent: entry.id.clone() };
+        let anchor = Anchor { first: 0, last: 0, whole: true, stale: false };
+        let new = NewRun { uri: Some(uri.clone()), anchor, code: false, title };
+        super::commands::queue(state, session, RunRequest::new(kind, Vec::new()), new);
+    }
+    for (session, anchor, code, title) in changed_cells(state, uri) {
+        let mut request = RunRequest::new(RunKind::Code { code }, Vec::new());
+        request.uri = Some(uri.to_string());
+        super::commands::queue(state, session, request, NewRun { uri: Some(uri.clone()), anchor, code: true, title });
+    }
+}
+
+/// The latest run of each cell that has changed since, with the cell's present code, in the order of the document.
+fn changed_cells(state: &State, uri: &Url) -> Vec<(Arc<Session>, Anchor, String, String)> {
+    let Some(document) = state.documents.get(uri) else { return Vec::new() };
+    let mut cells: BTreeMap<u32, Option<(Arc<Session>, Anchor, String, String)>> = BTreeMap::new();
+    for entry in state.runs.about(uri).filter(|entry| entry.code && !entry.anchor.whole && !entry.hidden) {
+        cells.entry(entry.anchor.line()).or_insert_with(|| {
+            let lines = entry.anchor.first as usize..=entry.anchor.last as usize;
+            let code: String = lines.flat_map(|line| [document.text.line(line), "\n"]).collect();
+            let changed = entry.status.is_final() && entry.anchor.stale && !code.trim().is_empty();
+            changed.then(|| (Arc::clone(&entry.session), Anchor { stale: false, ..entry.anchor }, code, entry.title.clone()))
+        });
+    }
+    cells.into_values().flatten().collect()
 }
 
 /// Asks the person in the editor before code runs.

@@ -74,8 +74,7 @@ impl LiveColumn {
             ColumnKind::Integer if self.missing == 0 => "int64",
             ColumnKind::Integer | ColumnKind::Float | ColumnKind::Empty => "float64",
             ColumnKind::Boolean if self.missing == 0 => "bool",
-            ColumnKind::Boolean | ColumnKind::Nested => "object",
-            ColumnKind::Date | ColumnKind::Text => "str",
+            ColumnKind::Boolean | ColumnKind::Nested | ColumnKind::Date | ColumnKind::Text => "object",
         }
     }
 }
@@ -548,9 +547,9 @@ mod tests {
         check("1 2 2", "int64", 0, 2);
         check("1 NA 2", "float64", 1, 2);
         check("1 1.0 2.5", "float64", 0, 2);
-        check("a b NULL", "str", 1, 2);
+        check("a b NULL", "object", 1, 2);
         check("True False true", "bool", 0, 2);
-        check("2024-01-01 2024-01-02", "str", 0, 2);
+        check("2024-01-01 2024-01-02", "object", 0, 2);
         check("99999999999999999999 1", "float64", 0, 2);
         check("nan nan", "float64", 2, 0);
         check("-0.0 0", "float64", 0, 1);

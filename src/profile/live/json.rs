@@ -335,7 +335,7 @@ mod tests {
         ] {
             let profile = profile(text, format, &|| false).expect(text);
             let columns: Vec<_> = profile.columns.iter().map(|column| (column.name.as_str(), column.dtype(), column.missing)).collect();
-            assert_eq!((profile.rows, columns), (2, vec![("a", "int64", 0), ("b", "str", 1)]), "{text}");
+            assert_eq!((profile.rows, columns), (2, vec![("a", "int64", 0), ("b", "object", 1)]), "{text}");
             let offset = text.find("\"x\"").expect("a cell") + 1;
             let place = profile.place(text, offset).expect("a place");
             assert_eq!((place.column, place.row, place.value.as_str()), (1, Some(0), "x"));

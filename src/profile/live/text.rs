@@ -81,13 +81,19 @@ fn bars(counts: &[u64]) -> String {
         .collect()
 }
 
+/// The type as pandas names it, and what that is where the name says little.
+fn type_of(column: &LiveColumn) -> String {
+    match column.kind {
+        ColumnKind::Date => format!("{} (dates)", column.dtype()),
+        ColumnKind::Text => format!("{} (text)", column.dtype()),
+        _ => column.dtype().to_owned(),
+    }
+}
+
 /// The hover of a cell or of a column's header.
 pub fn column_markdown(profile: &LiveProfile, place: &Place) -> String {
     let Some(column) = profile.columns.get(place.column) else { return String::new() };
-    let mut text = format!("**{}** · {}\n\n", escape(&column.name, 80), column.dtype());
-    if column.kind == ColumnKind::Date {
-        text = format!("**{}** · {} (dates)\n\n", escape(&column.name, 80), column.dtype());
-    }
+    let mut text = format!("**{}** · {}\n\n", escape(&column.name, 80), type_of(column));
     if let Some(row) = place.row {
         let _ = write!(text, "row {} of {}: {}\n\n", row + 1, profile.rows, escape(&place.value, 120));
     }
@@ -119,7 +125,7 @@ pub fn table_markdown(profile: &LiveProfile) -> String {
     for column in profile.columns.iter().take(TABLE_COLUMNS) {
         let range = column.range.as_ref().map(|(low, high)| format!("{} – {}", escape(low, 24), escape(high, 24))).unwrap_or_default();
         let missing = if column.missing == 0 { String::new() } else { missing(column, profile.rows) };
-        let _ = writeln!(text, "| {} | {} | {missing} | {range} |", escape(&column.name, 40), column.dtype());
+        let _ = writeln!(text, "| {} | {} | {missing} | {range} |", escape(&column.name, 40), type_of(column));
     }
     if profile.columns.len() > TABLE_COLUMNS {
         let _ = write!(text, "\nand {} more columns", profile.columns.len() - TABLE_COLUMNS);
