@@ -56,4 +56,10 @@ pub trait Backend: Send + Sync {
         progress: Sink<'_, Progress>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Sandbox>, SandboxError>;
+
+    /// Makes ready, in the background and after a first answer, what only later questions need. Nothing by default.
+    async fn enrich(&self, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
+        let _ = (progress, cancel);
+        Ok(())
+    }
 }

@@ -73,7 +73,12 @@ pub(super) struct Worker {
     pub kernels: HashMap<String, u64>,
     /// Said by the next run: the sandbox was stopped meanwhile.
     lost: Option<String>,
+    /// Whether the backend was asked for what only later questions need.
+    enriched: bool,
 }
+
+/// Time after a first answer until the backend may use the network and the disk for more: whoever wanted one answer is gone by then.
+const QUIET: Duration = Duration::from_secs(3);
 
 struct Running {
     sandbox: Arc<WorkspaceSandbox>,
@@ -82,7 +87,7 @@ struct Running {
 
 impl Worker {
     pub fn new(folder: PathBuf, store: RunStore, services: Arc<dyn Services>, shared: Arc<Shared>, closed: CancellationToken) -> Self {
-        Self { folder, store, services, shared, closed, sandbox: None, kernels: HashMap::new(), lost: None }
+        Self { folder, store, services, shared, closed, sandbox: None, kernels: HashMap::new(), lost: None, enriched: false }
     }
 
     /// Works until the session is closed; then ends the sandbox.
@@ -128,6 +133,7 @@ impl Worker {
                         () = closed.cancelled() => break,
                         () = self.contained(&job) => {}
                     }
+                    self.enrich();
                 }
             }
         }
@@ -150,6 +156,23 @@ impl Worker {
             job.live.apply(&event);
             (job.events)(&event);
         }
+    }
+
+    /// Lets the backend add, in the background and once, what only later questions need.
+    fn enrich(&mut self) {
+        let Some(running) = self.sandbox.as_ref().filter(|running| running.sandbox.was_used() && !self.enriched) else { return };
+        self.enriched = true;
+        let (backend, closed) = (running.sandbox.backend(), self.closed.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = closed.cancelled() => return,
+                () = tokio::time::sleep(QUIET) => {}
+            }
+            let enriched = backend.enrich(&|progress| tracing::info!("{}", progress.what), &closed).await;
+            if let Err(error) = enriched {
+                tracing::info!(%error, "the sandbox was not enriched");
+            }
+        });
     }
 
     /// The running sandbox, started where there is none that fits. `notice` gets sentences for the person.

@@ -53,6 +53,11 @@ impl WorkspaceSandbox {
         })
     }
 
+    /// What started it.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend)
+    }
+
     /// Number of the kernel that runs now.
     pub fn kernel_number(&self) -> u64 {
         self.kernel_number.load(Ordering::Relaxed)

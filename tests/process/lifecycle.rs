@@ -54,6 +54,9 @@ fn named(workspace: &str) -> StartRequest {
     StartRequest { workspace: workspace.to_owned(), ..request() }
 }
 
+/// Seconds in which everything of a dead server must be gone: two on a machine that is not busy with other tests.
+const GONE: i32 = 10;
+
 /// Waits until a process is gone, by a descriptor that becomes readable then.
 fn wait_gone(pid: i32, seconds: i32) -> bool {
     // SAFETY: plain system calls; the descriptor is closed again.
@@ -82,7 +85,7 @@ fn a_stopped_sandbox_leaves_nothing() {
         let monitor = *monitors("stopped").first().unwrap();
         let supervisor = children(monitor)[0];
         sandbox.stop().await;
-        assert!(wait_gone(supervisor, 2) && wait_gone(monitor, 2));
+        assert!(wait_gone(supervisor, GONE) && wait_gone(monitor, GONE));
         assert!(monitors("stopped").is_empty());
         assert!(matches!(sandbox.execute("1", &Default::default(), &|_| (), &CancellationToken::new()).await, Err(SandboxError::Gone(_))));
     });
@@ -94,7 +97,7 @@ fn a_dropped_sandbox_ends() {
         let sandbox = start_with(&backend(), &named("dropped")).await;
         let monitor = *monitors("dropped").first().unwrap();
         drop(sandbox);
-        assert!(wait_gone(monitor, 3));
+        assert!(wait_gone(monitor, GONE));
     });
 }
 
@@ -132,7 +135,7 @@ fn a_server_killed_with_kill_9_takes_its_sandbox_with_it() {
     let before = cgroups();
     server.kill().unwrap();
     server.wait().unwrap();
-    assert!(wait_gone(supervisor, 2) && wait_gone(monitor, 2));
+    assert!(wait_gone(supervisor, GONE) && wait_gone(monitor, GONE));
     assert!(monitors("killed-server").is_empty());
     let ours = before.difference(&cgroups()).count();
     assert!(ours > 0 || before.is_empty(), "its control groups are still there");
@@ -154,7 +157,7 @@ fn a_killed_monitor_takes_the_sandbox_with_it_and_the_next_start_cleans_up() {
         };
         assert_eq!(records(), 1);
         kill(monitor);
-        assert!(wait_gone(supervisor, 2));
+        assert!(wait_gone(supervisor, GONE));
         assert!(matches!(sandbox.execute("1", &Default::default(), &|_| (), &CancellationToken::new()).await, Err(SandboxError::Gone(_))));
         assert_eq!(records(), 1);
         start_with(&backend(), &named("after")).await.stop().await;
@@ -228,7 +231,7 @@ fn a_start_that_is_cancelled_leaves_nothing() {
             sandbox.stop().await;
         }
         for monitor in monitors("cancelled") {
-            assert!(wait_gone(monitor, 3));
+            assert!(wait_gone(monitor, GONE));
         }
     });
 }
@@ -252,7 +255,7 @@ fn many_starts_and_stops_leave_no_process_descriptor_group_or_record() {
             cycle(start_with(&backend(), &named("cycles")).await).await;
         }
         for monitor in monitors("cycles") {
-            assert!(wait_gone(monitor, 3));
+            assert!(wait_gone(monitor, GONE));
         }
         // Other tests of this program start sandboxes at the same time: only growth with the cycles counts.
         assert!(cgroups().len() < groups + cycles().max(20) && descriptors() < open + cycles().max(20) * 3);

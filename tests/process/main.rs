@@ -7,6 +7,7 @@
 
 mod isolation;
 mod lifecycle;
+mod provision;
 mod resources;
 mod start;
 mod support;

@@ -20,7 +20,7 @@ use super::{HELPER_COMMAND, paths, record};
 use crate::agent::ports::{Progress, Sandbox, SandboxError, Sink};
 use crate::agent::run::SandboxInfo;
 use crate::config::SandboxSettings;
-use crate::sandbox::provision::environment::PACKAGES_VARIABLE;
+use crate::sandbox::provision::environment::{PACKAGES_VARIABLE, readable};
 use crate::sandbox::provision::{Environment, Provisioner, packages};
 use crate::sandbox::{Backend, StartRequest, image, open_sandbox};
 
@@ -64,11 +64,6 @@ impl ProcessBackend {
             Ok(Err(_)) => Ok(()),
             Err(_) => Err(refused("starting", "the helper did not answer")),
         }
-    }
-
-    /// Adds the *full* set of packages; meant to run in the background after the first answer.
-    pub async fn provision_full(&self, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
-        Provisioner::new(self.cache.clone()).full(progress, cancel).await.map(|_| ())
     }
 
     /// The environment that sandboxes use, built or not.
@@ -161,8 +156,13 @@ impl Backend for ProcessBackend {
         progress: Sink<'_, Progress>,
         cancel: &CancellationToken,
     ) -> Result<(), SandboxError> {
-        let environment = Provisioner::new(self.cache.clone()).core(progress, cancel).await?;
+        let environment = Provisioner::new(self.cache.clone()).full(progress, cancel).await?;
+        modules(&self.cache, &environment, progress, cancel).await?;
         packages::provide(&environment, &settings.packages, progress, cancel).await.map(|_| ())
+    }
+
+    async fn enrich(&self, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
+        Provisioner::new(self.cache.clone()).full(progress, cancel).await.map(|_| ())
     }
 
     async fn start(
@@ -171,11 +171,13 @@ impl Backend for ProcessBackend {
         progress: Sink<'_, Progress>,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        record::reap(&self.cache);
+        let cache = self.cache.clone();
+        // May wait for a control group to empty. Whatever it can do nothing about stays for the next start.
+        let _ = tokio::task::spawn_blocking(move || record::reap(&cache)).await;
         let environment = Provisioner::new(self.cache.clone()).core(progress, cancel).await?;
         let packages = packages::provide(&environment, &request.settings.packages, progress, cancel).await?;
         let hold = environment.hold().ok();
-        let modules = modules(&self.cache)?;
+        let modules = modules(&self.cache, &environment, progress, cancel).await?;
         let records = record::folder(&self.cache);
         std::fs::create_dir_all(&records).map_err(|error| refused("recording the sandbox", &format!("{}: {error}", records.display())))?;
         let spec = self.spec(request, &environment, &modules, packages.as_deref())?;
@@ -321,8 +323,14 @@ fn mounts(request: &StartRequest) -> Result<Vec<SpecMount>, SandboxError> {
     Ok(mounts)
 }
 
-/// The supervisor's modules in a folder of the cache, by the hash of their contents; written where they are not there yet.
-fn modules(cache: &Path) -> Result<PathBuf, SandboxError> {
+/// The supervisor's modules in a folder of the cache, by the hash of their contents and the Python that they are compiled
+/// for; written where they are not there yet.
+async fn modules(
+    cache: &Path,
+    environment: &Environment,
+    progress: Sink<'_, Progress>,
+    cancel: &CancellationToken,
+) -> Result<PathBuf, SandboxError> {
     let mut hasher = Sha256::new();
     for (name, text) in image::MODULES {
         for part in [name, text] {
@@ -332,23 +340,26 @@ fn modules(cache: &Path) -> Result<PathBuf, SandboxError> {
     }
     let hash: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let parent = cache.join("supervisor");
-    let write = || -> std::io::Result<PathBuf> {
-        std::fs::create_dir_all(&parent)?;
-        let folder = parent.canonicalize()?.join(&hash);
-        if folder.is_dir() {
-            return Ok(folder);
+    let failed = |error: std::io::Error| refused("writing the supervisor", &format!("{}: {error}", parent.display()));
+    std::fs::create_dir_all(&parent).map_err(failed)?;
+    let folder = parent.canonicalize().map_err(failed)?.join(format!("{hash}-{}", environment.python.minor()));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let new = tempfile::Builder::new().prefix("new-").tempdir_in(&parent).map_err(failed)?;
+    image::write_modules(new.path()).map_err(failed)?;
+    environment.compile(new.path(), progress, cancel).await?;
+    readable(new.path()).map_err(failed)?;
+    match std::fs::rename(new.path(), &folder) {
+        // Another process was quicker with the same contents.
+        Err(_) if folder.is_dir() => Ok(folder),
+        Err(error) => Err(failed(error)),
+        Ok(()) => {
+            // It has another name now: nothing is left to remove.
+            let _ = new.keep();
+            Ok(folder)
         }
-        let new = tempfile::Builder::new().prefix("new-").tempdir_in(&parent)?;
-        image::write_modules(new.path())?;
-        super::super::provision::environment::readable(new.path())?;
-        match std::fs::rename(new.keep(), &folder) {
-            // Another process was quicker with the same contents.
-            Err(_) if folder.is_dir() => Ok(folder),
-            Err(error) => Err(error),
-            Ok(()) => Ok(folder),
-        }
-    };
-    write().map_err(|error| refused("writing the supervisor", &format!("{}: {error}", parent.display())))
+    }
 }
 
 /// What to tell people about a step of the confinement that failed.

@@ -60,14 +60,8 @@ impl Cgroup {
     /// Removes the groups, once everything in them is dead.
     pub fn remove(&self) {
         for folder in self.unique() {
-            let start = std::time::Instant::now();
-            // The last member's exit is accounted a moment after it is reaped, and no event tells of it in version 1.
-            while let Err(error) = fs::remove_dir(folder) {
-                if error.raw_os_error() != Some(libc::EBUSY) || start.elapsed() > REMOVAL {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            // What can't be removed now is removed by way of its record at the next start.
+            let _ = remove_folder(folder);
         }
     }
 
@@ -165,11 +159,26 @@ pub fn cpu_time(folder: &Path) -> Option<Duration> {
     Some(Duration::from_micros(microseconds))
 }
 
-/// Removes a group that a dead monitor left, if it is one of ours.
-pub fn remove_stale(folder: &Path) {
+/// Removes a group that a dead monitor left, if it is one of ours. True where it is gone.
+pub fn remove_stale(folder: &Path) -> bool {
     let ours = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
-    if ours && folder.starts_with("/sys/fs/cgroup") && !folder.components().any(|part| part == std::path::Component::ParentDir) {
-        let _ = fs::remove_dir(folder);
+    let plain = folder.starts_with("/sys/fs/cgroup") && !folder.components().any(|part| part == std::path::Component::ParentDir);
+    // What is not ours is left alone, and forgotten.
+    !(ours && plain) || remove_folder(folder).is_ok()
+}
+
+/// Removes a group whose members are dead.
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    let start = std::time::Instant::now();
+    loop {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // The last member's exit is accounted a moment after it is reaped, and no event tells of it in version 1.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && start.elapsed() < REMOVAL => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            outcome => return outcome,
+        }
     }
 }
 

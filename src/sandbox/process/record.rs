@@ -62,8 +62,9 @@ pub fn reap(cache: &Path) -> usize {
     let mut reaped = 0;
     for (path, record) in all(cache) {
         if !record.is_alive() {
-            record.cgroups.iter().for_each(|folder| cgroup::remove_stale(folder));
-            reaped += usize::from(fs::remove_file(path).is_ok());
+            // A record stays until everything that it names is gone.
+            let gone = record.cgroups.iter().filter(|folder| !cgroup::remove_stale(folder)).count() == 0;
+            reaped += usize::from(gone && fs::remove_file(path).is_ok());
         }
     }
     reaped

@@ -79,6 +79,8 @@ pub fn build(spec: &Spec) -> Result<(), Failure> {
         reason: "there is no /tmp, /mnt or /var".to_owned(),
     })?;
     tmpfs(root, 4 << 20, "0755", MsFlags::empty()).map_err(Failure::at("mounting a root"))?;
+    // Before what is mounted read-only: a cache folder may lie below `/tmp`.
+    mount_scratch(root, spec)?;
     for (tree, path) in trees {
         attach(&tree, root, &path, true).map_err(Failure::at(format!("mounting {}", path.display())))?;
     }
@@ -86,14 +88,14 @@ pub fn build(spec: &Spec) -> Result<(), Failure> {
         symlink(target, inside(root, &link)).map_err(Failure::at("linking programs"))?;
     }
     populate(root, &devices).map_err(Failure::at("making /dev and /etc"))?;
-    scratch(root, spec, &fonts, files)?;
+    fill_scratch(root, &fonts, files)?;
     enter(root).map_err(Failure::at("changing the root"))
 }
 
 /// `/dev`, `/proc` and the files of `/etc` that libraries read.
 fn populate(root: &Path, devices: &[(OwnedFd, &str)]) -> io::Result<()> {
-    for folder in ["dev", "dev/shm", "etc", "proc", "tmp", "workspace"] {
-        folders(&root.join(folder))?;
+    for folder in ["dev", "etc", "proc"] {
+        folders_to(&root.join(folder))?;
     }
     for (tree, name) in devices {
         attach(tree, root, &Path::new("/dev").join(name), false)?;
@@ -116,14 +118,28 @@ fn populate(root: &Path, devices: &[(OwnedFd, &str)]) -> io::Result<()> {
 }
 
 /// The folders that can be written, in memory, bounded, nothing in them executable.
-fn scratch(root: &Path, spec: &Spec, fonts: &[(PathBuf, Vec<u8>)], files: Vec<(OwnedFd, PathBuf)>) -> Result<(), Failure> {
+fn mount_scratch(root: &Path, spec: &Spec) -> Result<(), Failure> {
     let limits = &spec.limits;
-    for (folder, bytes) in [("workspace", limits.workspace_bytes()), ("tmp", limits.temporary_bytes()), ("dev/shm", limits.shared_bytes())]
-    {
+    // `/tmp` is nobody's own, so that what is mounted below it can't be moved away.
+    let folders = [
+        ("workspace", limits.workspace_bytes(), "0700", true),
+        ("tmp", limits.temporary_bytes(), "1777", false),
+        ("dev/shm", limits.shared_bytes(), "1777", false),
+    ];
+    for (folder, bytes, mode, owned) in folders {
         let path = root.join(folder);
-        tmpfs(&path, bytes, "0700", MsFlags::MS_NOEXEC).map_err(Failure::at(format!("mounting /{folder}")))?;
-        own(&path).map_err(Failure::at(format!("giving away /{folder}")))?;
+        folders_to(&path)
+            .and_then(|()| Ok(tmpfs(&path, bytes, mode, MsFlags::MS_NOEXEC)?))
+            .map_err(Failure::at(format!("mounting /{folder}")))?;
+        if owned {
+            own(&path).map_err(Failure::at(format!("giving away /{folder}")))?;
+        }
     }
+    Ok(())
+}
+
+/// What lies in the scratch folders from the start: a home, the list of fonts, large files of the host.
+fn fill_scratch(root: &Path, fonts: &[(PathBuf, Vec<u8>)], files: Vec<(OwnedFd, PathBuf)>) -> Result<(), Failure> {
     for name in ["home", "matplotlib"] {
         let path = root.join("tmp").join(name);
         std::fs::create_dir(&path).and_then(|()| own(&path)).map_err(Failure::at("making the home folder"))?;
@@ -200,9 +216,9 @@ fn open_tree(folder: libc::c_int, path: &CStr, flags: libc::c_int) -> io::Result
 fn attach(tree: &OwnedFd, root: &Path, path: &Path, nodev: bool) -> io::Result<()> {
     let target = inside(root, path);
     if is_folder(tree)? {
-        folders(&target)?;
+        folders_to(&target)?;
     } else {
-        folders(target.parent().unwrap_or(root))?;
+        folders_to(target.parent().unwrap_or(root))?;
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&target)?.flush()?;
     }
     let mut attributes = MountAttr { set: MOUNT_ATTR_NOSUID, ..MountAttr::default() };
@@ -236,7 +252,7 @@ fn inside(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-fn folders(path: &Path) -> io::Result<()> {
+fn folders_to(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 

@@ -69,6 +69,17 @@ impl Environment {
         self.root.join("full.json").is_file()
     }
 
+    /// Compiles the Python files below a folder. What is compiled is used whatever time the file says: nobody changes these.
+    pub async fn compile(&self, folder: &Path, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
+        let mut command = Command::new(self.interpreter());
+        command.args(["-I", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]).arg(folder);
+        match installer::run(command, "compiling Python files", None, progress, cancel).await {
+            // Some packages carry files of another Python's syntax; they are never imported.
+            Ok(_) | Err(SandboxError::Unavailable { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Keeps it from being pruned for as long as the file is open.
     pub fn hold(&self) -> std::io::Result<File> {
         let file = File::create(self.root.with_extension("use"))?;
@@ -179,9 +190,10 @@ impl Build<'_> {
         std::fs::create_dir_all(environment.full()).map_err(|error| cannot_write(root, &error))?;
         let download = Set::Core.download(&environment.python);
         self.say(format!(
-            "downloading Python packages once, {download}, into {} (Python {}; cancelling keeps nothing)",
+            "downloading Python packages once, {download}, into {} (Python {}; cancelling keeps nothing; in an editor {} more follow after the first answer)",
             root.display(),
-            environment.python.full_version()
+            environment.python.full_version(),
+            Set::Full.download(&environment.python)
         ));
         let uv = python::find_uv();
         let mut outcome = match &uv {
@@ -198,7 +210,7 @@ impl Build<'_> {
         relink(environment).map_err(|error| cannot_write(root, &error))?;
         std::fs::write(environment.site_packages().join("codeinterp.pth"), PATH_FILE).map_err(|error| cannot_write(root, &error))?;
         self.say("compiling the packages".to_owned());
-        self.compile(&environment.site_packages()).await?;
+        environment.compile(&environment.site_packages(), self.progress, self.cancel).await?;
         self.say("listing the fonts".to_owned());
         self.fonts().await?;
         self.complete("core").await
@@ -241,7 +253,7 @@ impl Build<'_> {
         let mut pip = pip_install(environment);
         pip.args(["--require-hashes", "--no-deps", "--target"]).arg(&target).arg("-r").arg(requirements);
         self.run(pip, "installing more Python packages", Some(download.bytes)).await?;
-        self.compile(&target).await?;
+        environment.compile(&target, self.progress, self.cancel).await?;
         readable(&target).map_err(|error| cannot_write(&target, &error))?;
         // Takes the place of the empty folder in one step: an import sees nothing of it or all.
         std::fs::rename(&target, environment.full()).map_err(|error| cannot_write(&target, &error))?;
@@ -252,16 +264,6 @@ impl Build<'_> {
         let path = self.environment.root.join(format!("{}.txt", set.name()));
         std::fs::write(&path, set.requirements()).map_err(|error| cannot_write(&path, &error))?;
         Ok(path)
-    }
-
-    async fn compile(&self, folder: &Path) -> Result<(), SandboxError> {
-        let mut command = Command::new(self.environment.interpreter());
-        command.args(["-I", "-m", "compileall", "-q", "-j", "0"]).arg(folder);
-        match self.run(command, "compiling Python packages", None).await {
-            // Some packages carry files of another Python's syntax; they are never imported.
-            Ok(_) | Err(SandboxError::Unavailable { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Puts the font that came as a package where matplotlib looks, and lets it list all fonts once. Proves on the way that the packages load.

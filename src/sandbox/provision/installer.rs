@@ -181,7 +181,8 @@ impl Watch<'_> {
             seen.stdout.push('\n');
         }
         let short: String = line.chars().take(LINE_CHARS).collect();
-        if !short.trim().is_empty() {
+        // Markers that are for other Pythons tell nothing.
+        if !short.trim().is_empty() && !short.starts_with("Ignoring ") {
             if seen.last.len() == LAST_LINES {
                 seen.last.pop_front();
             }
@@ -244,6 +245,8 @@ fn hint(text: &str) -> &'static str {
         "the index gave other files than the locked ones: use an index that mirrors PyPI unchanged"
     } else if has("ProxyError") || has("407 ") {
         "the proxy refused: check HTTPS_PROXY and its login"
+    } else if has("from versions: none") {
+        "the package index gave no files at all: check the network, HTTPS_PROXY, and PIP_INDEX_URL where you have an index of your own"
     } else if has("No matching distribution") || has("no wheels with a matching") || has("no usable wheels") {
         "the index has no wheel of this package for this Python and machine: use another Python (3.10 to 3.14) or another index"
     } else if has("ConnectTimeout")
