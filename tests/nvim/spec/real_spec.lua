@@ -56,17 +56,56 @@ local function report_of(run)
   return table.concat(harness.lines(bufnr), '\n')
 end
 
---- All processes below this one.
----@return integer[]
-local function descendants()
-  local found, queue = {}, { vim.fn.getpid() }
+--- Identities of all processes below one, by default this one: number and time of start, since numbers are
+--- given again.
+---@param root integer?
+---@return table<string, true>
+local function descendants(root)
+  local children = {} ---@type table<string, string[]>
+  local started = {} ---@type table<string, string>
+  for pid in vim.fs.dir('/proc') do
+    local file = pid:match('^%d+$') and io.open('/proc/' .. pid .. '/stat')
+    local stat = file and file:read('*a')
+    if file then
+      file:close()
+    end
+    -- The name, in parentheses, may hold anything.
+    local fields = stat and vim.split(stat:match('.*%) (.*)$') or '', ' ')
+    if fields and fields[2] then
+      children[fields[2]] = children[fields[2]] or {}
+      table.insert(children[fields[2]], pid)
+      started[pid] = fields[20]
+    end
+  end
+  local found, queue = {}, { tostring(root or vim.fn.getpid()) }
   while #queue > 0 do
-    for _, pid in ipairs(vim.api.nvim_get_proc_children(table.remove(queue))) do
-      table.insert(found, pid)
+    for _, pid in ipairs(children[table.remove(queue)] or {}) do
+      found[pid .. '@' .. started[pid]] = true
       table.insert(queue, pid)
     end
   end
   return found
+end
+
+--- Waits until none of these processes is there any more.
+---@param processes table<string, true>
+local function all_end(processes)
+  eventually('all processes have ended', function()
+    for identity in pairs(processes) do
+      local pid, start = identity:match('^(%d+)@(.*)$')
+      local file = io.open('/proc/' .. pid .. '/stat')
+      local stat = file and file:read('*a') or ''
+      if file then
+        file:close()
+      end
+      local fields = vim.split(stat:match('.*%) (.*)$') or '', ' ')
+      -- A zombie holds nothing; whoever inherited it collects it.
+      if fields[20] == start and fields[1] ~= 'Z' then
+        return false
+      end
+    end
+    return true
+  end, 15000)
 end
 
 for _, backend in ipairs({ 'process', 'docker' }) do
@@ -135,16 +174,51 @@ for _, backend in ipairs({ 'process', 'docker' }) do
       equal('cancelled', ended().status)
 
       local processes = descendants()
-      equal(true, #processes > 0)
+      equal(true, vim.tbl_count(processes) > 0)
       vim.cmd('CodeInterp! stop')
-      eventually('all processes have ended', function()
-        return vim.iter(processes):all(function(pid)
-          return vim.uv.fs_stat('/proc/' .. pid) == nil
-        end)
-      end, 15000)
+      all_end(processes)
     end
   )
 end
+
+test('when Neovim is killed, server, sandbox and kernel end with it', function()
+  local loop = harness.file('loop.py', { 'while True:', '    pass' })
+  local script = harness.file('killed.lua', {
+    'vim.g.codeinterp = {',
+    "  cmd = { vim.env.CODEINTERP_BIN, 'lsp' },",
+    "  settings = { sandbox = { backend = 'process' } },",
+    '}',
+    "vim.api.nvim_create_autocmd('User', {",
+    "  pattern = 'CodeInterpRunChanged',",
+    '  callback = function(event)',
+    '    if event.data.step == 1 then',
+    "      vim.fn.writefile({}, 'running')",
+    '    end',
+    '  end,',
+    '})',
+    ("vim.cmd.edit('%s')"):format(loop),
+    "vim.cmd('%CodeInterp run')",
+  })
+  local runtime = vim.env.CODEINTERP_TEST_ROOT .. '/editors/nvim'
+  local victim = vim.system({
+    vim.v.progpath,
+    '--headless',
+    '--clean',
+    '-n',
+    '--cmd',
+    'set runtimepath^=' .. runtime,
+    '-c',
+    'luafile ' .. script,
+  })
+  eventually('the code runs', function()
+    return vim.fn.filereadable('running') == 1
+  end, RUN_MS)
+  local processes = descendants(victim.pid)
+  -- At least the server, the supervisor and the kernel.
+  equal(true, vim.tbl_count(processes) >= 3, vim.inspect(processes))
+  victim:kill('sigkill')
+  all_end(processes)
+end)
 
 test('what is unsaved is what is analysed', function()
   start('process')
