@@ -2,11 +2,14 @@
 //!
 //! Whoever does not stop when interrupted loses the kernel; a kernel that does not die takes the sandbox with it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Enclosure;
 use super::link::{Answers, LinkError};
 use super::linked::{LinkedSandbox, variable};
 use crate::agent::execution::{Execution, ExecutionError, ExecutionEvent, FileChange, StreamName, Truncation, Variable};
@@ -40,6 +43,43 @@ enum Stage {
     Killed,
 }
 
+/// Sees to the end of code whose caller went away: no other execution may begin before it is dead.
+struct Ward {
+    answers: Option<Answers>,
+    enclosure: Arc<dyn Enclosure>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Ward {
+    fn drop(&mut self) {
+        let (Some(answers), Ok(runtime)) = (self.answers.take(), tokio::runtime::Handle::try_current()) else { return };
+        let (enclosure, permit) = (Arc::clone(&self.enclosure), self.permit.take());
+        runtime.spawn(async move {
+            if !stop_abandoned(answers).await {
+                enclosure.kill().await;
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// Interrupts, then kills the kernel; false where neither ends the execution.
+async fn stop_abandoned(mut answers: Answers) -> bool {
+    let (link, id) = (answers.link().clone(), answers.id().to_owned());
+    if link.interrupt(Some(&id)).await.is_err() || ends(&mut answers, INTERRUPT_GRACE).await {
+        return true;
+    }
+    link.kill_kernel(&id, "cancelled").await.is_err() || ends(&mut answers, KILL_GRACE).await
+}
+
+async fn ends(answers: &mut Answers, grace: Duration) -> bool {
+    let end = async {
+        // An error is an end too: the whole sandbox has gone.
+        while answers.next().await.is_ok_and(|message| message.msg_type != "execute_reply") {}
+    };
+    timeout(grace, end).await.is_ok()
+}
+
 struct Run<'a> {
     sandbox: &'a LinkedSandbox,
     options: &'a ExecuteOptions,
@@ -52,6 +92,7 @@ struct Run<'a> {
 /// Runs code to its end, whatever end that is.
 pub(super) async fn execute(
     sandbox: &LinkedSandbox,
+    permit: OwnedSemaphorePermit,
     code: &str,
     options: &ExecuteOptions,
     events: Sink<'_, ExecutionEvent>,
@@ -63,8 +104,9 @@ pub(super) async fn execute(
         Ok(answers) => answers,
         Err(error) => return Err(sandbox.failed(error).await),
     };
+    let mut ward = Ward { answers: Some(answers), enclosure: Arc::clone(&sandbox.enclosure), permit: Some(permit) };
     let mut run = Run { sandbox, options, outputs: Outputs::default(), begun: Instant::now(), oom_before, ending: None };
-    match run.follow(answers, events, cancel).await {
+    match run.follow(&mut ward, events, cancel).await {
         Ok(Some(reply)) => run.finish(reply).await,
         // The sandbox itself had to be killed.
         Ok(None) => {
@@ -79,10 +121,12 @@ impl Run<'_> {
     /// Takes messages until the reply; `None` where nothing but the end of the whole sandbox stopped the code.
     async fn follow(
         &mut self,
-        mut answers: Answers,
+        ward: &mut Ward,
         events: Sink<'_, ExecutionEvent>,
         cancel: &CancellationToken,
     ) -> Result<Option<ExecuteReply>, LinkError> {
+        // Taken again at the end only: whoever drops this future on the way leaves the code to the ward.
+        let Some(answers) = ward.answers.as_mut() else { return Ok(None) };
         let id = answers.id().to_owned();
         let link = &self.sandbox.link;
         let mut stage = Stage::Waiting;
@@ -90,7 +134,13 @@ impl Run<'_> {
         loop {
             let message = tokio::select! {
                 biased;
-                message = answers.next() => message?,
+                message = answers.next() => match message {
+                    Ok(message) => message,
+                    Err(error) => {
+                        ward.answers = None;
+                        return Err(error);
+                    }
+                },
                 () = cancel.cancelled(), if self.ending.is_none() => {
                     self.ending = Some(Ending::Cancelled);
                     (stage, deadline) = (Stage::Interrupted, Instant::now() + INTERRUPT_GRACE);
@@ -110,11 +160,12 @@ impl Run<'_> {
                         Stage::Interrupted => {
                             (stage, deadline) = (Stage::Killed, Instant::now() + KILL_GRACE);
                             let cause = if self.ending == Some(Ending::Timeout) { "timeout" } else { "cancelled" };
-                            link.kill_kernel(cause).await?;
+                            link.kill_kernel(&id, cause).await?;
                             events(ExecutionEvent::Notice("the code does not stop: killing the kernel, its variables are lost".to_owned()));
                         }
                         Stage::Killed => {
                             self.sandbox.enclosure.kill().await;
+                            ward.answers = None;
                             return Ok(None);
                         }
                     }
@@ -122,7 +173,10 @@ impl Run<'_> {
                 }
             };
             match message.msg_type.as_str() {
-                "execute_reply" => return read_reply(message).map(Some),
+                "execute_reply" => {
+                    ward.answers = None;
+                    return read_reply(message).map(Some);
+                }
                 // Only now does the code run: waiting for a kernel is not its time.
                 "status" if stage == Stage::Waiting => {
                     self.begun = Instant::now();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Enclosure;
 use super::executing;
 use super::link::files::PutError;
-use super::link::{Link, LinkError, LinkEvent, LinkState};
+use super::link::{ENDED, Link, LinkError, LinkEvent, LinkState};
 use crate::agent::execution::{Execution, ExecutionEvent, Variable};
 use crate::agent::ports::{
     ExecuteOptions, FileSource, KernelState, ProfileOptions, Progress, PutFile, ResourceUsage, Sandbox, SandboxError, Sink,
@@ -51,6 +51,11 @@ where
     let sandbox = LinkedSandbox::new(Link::open(reader, writer), info, enclosure);
     match timeout(HELLO_TIMEOUT, sandbox.link.greeting()).await {
         Ok(Ok(_)) => Ok(Arc::new(sandbox)),
+        Ok(Err(LinkError::Closed(message))) if message != ENDED => {
+            sandbox.stop().await;
+            let hint = "check sandbox.image and sandbox.base, or run `codeinterp doctor`".to_owned();
+            Err(SandboxError::Unavailable { message, hint })
+        }
         Ok(Err(error)) => {
             let error = sandbox.failed(error).await;
             sandbox.stop().await;
@@ -69,9 +74,8 @@ pub struct LinkedSandbox {
     pub(super) link: Link,
     pub(super) enclosure: Arc<dyn Enclosure>,
     info: SandboxInfo,
-    /// One permit: executions are one at a time.
-    turn: Semaphore,
-    busy: AtomicBool,
+    /// One permit: executions are one at a time, and the kernel is busy while one is given out.
+    turn: Arc<Semaphore>,
     kernel_ready: Arc<AtomicBool>,
     stopped: CancellationToken,
 }
@@ -81,20 +85,16 @@ impl LinkedSandbox {
     pub fn new(link: Link, info: SandboxInfo, enclosure: Arc<dyn Enclosure>) -> Self {
         let kernel_ready = Arc::new(AtomicBool::new(false));
         tokio::spawn(follow(link.events(), Arc::clone(&kernel_ready)));
-        Self {
-            link,
-            enclosure,
-            info,
-            turn: Semaphore::new(1),
-            busy: AtomicBool::new(false),
-            kernel_ready,
-            stopped: CancellationToken::new(),
-        }
+        Self { link, enclosure, info, turn: Arc::new(Semaphore::new(1)), kernel_ready, stopped: CancellationToken::new() }
     }
 
     /// The link itself, for what the port does not have: completion, inspection, events.
     pub fn link(&self) -> &Link {
         &self.link
+    }
+
+    fn busy(&self) -> bool {
+        self.turn.available_permits() == 0
     }
 
     /// The port's error for a link's.
@@ -104,7 +104,9 @@ impl LinkedSandbox {
                 if self.stopped.is_cancelled() {
                     return SandboxError::Gone("it was stopped".to_owned());
                 }
-                SandboxError::Gone(self.enclosure.end_reason().await.unwrap_or(reason))
+                // What the supervisor itself said of its end is nearer to the cause than what was seen from outside.
+                let seen = if reason == ENDED { self.enclosure.end_reason().await } else { None };
+                SandboxError::Gone(seen.unwrap_or(reason))
             }
             LinkError::Refused { kind, .. } if kind == "KernelBusy" => SandboxError::Busy,
             LinkError::Refused { kind, .. } if kind == "Cancelled" => SandboxError::Cancelled,
@@ -245,7 +247,7 @@ impl Sandbox for LinkedSandbox {
         match *self.link.state().borrow() {
             LinkState::Closed(_) => KernelState::Dead,
             _ if self.stopped.is_cancelled() => KernelState::Dead,
-            _ if self.busy.load(Ordering::Relaxed) => KernelState::Busy,
+            _ if self.busy() => KernelState::Busy,
             _ if self.kernel_ready.load(Ordering::Relaxed) => KernelState::Idle,
             _ => KernelState::Starting,
         }
@@ -313,12 +315,10 @@ impl Sandbox for LinkedSandbox {
     ) -> Result<Execution, SandboxError> {
         let permit = tokio::select! {
             () = cancel.cancelled() => return Err(SandboxError::Cancelled),
-            permit = self.turn.acquire() => permit,
+            permit = Arc::clone(&self.turn).acquire_owned() => permit,
         };
-        let _permit = permit.map_err(|_| SandboxError::Gone("it was stopped".to_owned()))?;
-        self.busy.store(true, Ordering::Relaxed);
-        let _idle = Idle(&self.busy);
-        executing::execute(self, code, options, events, cancel).await
+        let permit = permit.map_err(|_| SandboxError::Gone("it was stopped".to_owned()))?;
+        executing::execute(self, permit, code, options, events, cancel).await
     }
 
     async fn list_files(&self) -> Result<Vec<(String, u64)>, SandboxError> {
@@ -340,7 +340,7 @@ impl Sandbox for LinkedSandbox {
     }
 
     async fn variables(&self, name: Option<&str>) -> Result<Vec<Variable>, SandboxError> {
-        if self.busy.load(Ordering::Relaxed) {
+        if self.busy() {
             return Err(SandboxError::Busy);
         }
         let asked = self.in_time(self.link.ask::<Variables>("variables_request", json!({ "name": name })));
@@ -388,13 +388,4 @@ async fn open_regular(path: &std::path::Path) -> std::io::Result<tokio::fs::File
         return Ok(file);
     }
     Err(std::io::Error::other("it is not a regular file"))
-}
-
-/// Marks the kernel as idle again however an execution ends.
-struct Idle<'a>(&'a AtomicBool);
-
-impl Drop for Idle<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
 }

@@ -89,6 +89,24 @@ async fn interrupting_from_outside_ends_the_running_cell_only() {
 }
 
 #[tokio::test]
+async fn code_whose_caller_went_away_is_stopped_before_the_next_begins() {
+    let rig = Rig::start().await;
+    rig.run("x = 42").await;
+    let marker = rig.workdir().join("marker");
+    for (code, survives) in [("open('marker', 'w')\nwhile True: pass", true), (STUBBORN, false)] {
+        let options = seconds(120);
+        let cancel = CancellationToken::new();
+        let running = rig.sandbox.execute(code, &options, &|_| {}, &cancel);
+        tokio::select! {
+            _ = running => panic!("it ended by itself"),
+            () = appears(&marker) => {}
+        }
+        rig.prints("import os\nos.remove('marker')\nprint('next')", "next\n").await;
+        assert_eq!(rig.run("x").await.error.is_none(), survives);
+    }
+}
+
+#[tokio::test]
 async fn a_second_execution_waits_for_the_first() {
     let rig = Rig::start().await;
     let (first, second) = tokio::join!(rig.run("import time\nfor i in range(5): print(i); time.sleep(0.02)"), rig.run("print('second')"));

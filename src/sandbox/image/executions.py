@@ -379,8 +379,10 @@ class Executions:
         self._ensure_kernel()
 
     def _kill(self, request):
-        cause = request["content"].get("cause")
-        self._kill_kernel(cause if cause in ("timeout", "oom", "cancelled") else "killed")
+        cause, wanted = request["content"].get("cause"), request["content"].get("msg_id")
+        # Meant for one execution, it must not hit the next.
+        if wanted is None or (self._running is not None and self._running.id == wanted):
+            self._kill_kernel(cause if cause in ("timeout", "oom", "cancelled") else "killed")
         self._supervisor.reply(request["header"], "kill_reply", {"status": "ok"})
 
     def _ask(self, request):

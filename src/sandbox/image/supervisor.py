@@ -9,6 +9,7 @@ messages: `execute_request`, `interrupt_request`, `complete_request`, `inspect_r
 one `*_reply`. Events without a request: `supervisor_ready`, `kernel_ready`, `kernel_died`, `supervisor_failed`.
 """
 
+import importlib.util
 import os
 import signal
 import sys
@@ -56,6 +57,10 @@ class Supervisor:
     def run(self):
         """Serves until the end of input; does not return."""
         version = ".".join(map(str, sys.version_info[:3]))
+        if sys.version_info < (3, 10):
+            self.fail(f"the sandbox's Python is {version}, and 3.10 or newer is needed")
+        if importlib.util.find_spec("IPython") is None:
+            self.fail(f"IPython is not installed in the sandbox's Python ({sys.executable}): the kernel needs it")
         self.event("supervisor_ready", {"protocol": PROTOCOL, "python": version, "workdir": self.workdir})
         self.loop.watch(self._in, self._read)
         self.loop.watch(self._wake, self._reap)

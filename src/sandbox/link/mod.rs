@@ -28,6 +28,9 @@ use crate::jupyter::reply::{Cause, Greeting, KernelReady, Status};
 /// Version of the protocol that this side speaks.
 pub const PROTOCOL: u32 = 1;
 
+/// The reason of a link that closed without a word.
+pub(crate) const ENDED: &str = "the supervisor ended";
+
 /// Messages of one request that may wait for whoever asked.
 const WAITING: usize = 32;
 
@@ -168,7 +171,7 @@ impl Link {
     fn closed(&self) -> LinkError {
         match &*self.shared.state.borrow() {
             LinkState::Closed(reason) => LinkError::Closed(reason.clone()),
-            _ => LinkError::Closed("the supervisor ended".to_owned()),
+            _ => LinkError::Closed(ENDED.to_owned()),
         }
     }
 
@@ -226,9 +229,10 @@ impl Link {
         self.send(Request::own("interrupt_request", json!({ "msg_id": execution }))?.frame).await
     }
 
-    /// Kills the kernel; the running execution then ends with that cause (`timeout`, `cancelled`, `oom`). Does not wait.
-    pub async fn kill_kernel(&self, cause: &str) -> Result<(), LinkError> {
-        self.send(Request::own("kill_request", json!({ "cause": cause }))?.frame).await
+    /// Kills the kernel while it is in that execution, which then ends with that cause (`timeout`, `cancelled`, `oom`).
+    /// Does not wait.
+    pub async fn kill_kernel(&self, execution: &str, cause: &str) -> Result<(), LinkError> {
+        self.send(Request::own("kill_request", json!({ "msg_id": execution, "cause": cause }))?.frame).await
     }
 }
 
@@ -245,6 +249,11 @@ impl Answers {
     /// Id of the request.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The link that they come by.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
     }
 
     /// The next message. Pieces of files are passed over.

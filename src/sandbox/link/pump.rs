@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::codec::{Encoder, FramedRead};
 
-use super::{Incoming, LinkEvent, LinkState, Shared, Waiting};
+use super::{ENDED, Incoming, LinkEvent, LinkState, Shared, Waiting};
 use crate::jupyter::frame::{Frame, FrameCodec, TransferId};
 use crate::jupyter::message::Message;
 use crate::jupyter::reply::{Cause, Greeting};
@@ -55,7 +55,7 @@ pub(super) async fn read<R: AsyncRead + Unpin>(reader: R, shared: Arc<Shared>) {
             },
             Some(Ok(Frame::Chunk { transfer, data })) => chunk_came(&shared, transfer, data).await,
             Some(Err(error)) => break error.to_string(),
-            None => break failure.unwrap_or_else(|| "the supervisor ended".to_owned()),
+            None => break failure.unwrap_or_else(|| ENDED.to_owned()),
         }
     };
     shared.state.send_replace(LinkState::Closed(reason));
