@@ -44,7 +44,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }
   };
   const fs = new VirtualFs(theServer, runs, reloadRuns);
-  const reports = new Reports(runs, (run) => fs.touchPictures(run));
+  const reports = new Reports(runs, (run) => fs.touchReport(run));
   const readArtifact = (uri: vscode.Uri): Promise<Uint8Array> => fs.readFile(uri);
   const outputs = new Outputs(context.extensionUri, readArtifact, () => reports.outputColumn());
   const status = new StatusBar(theServer, runs);

@@ -13,20 +13,23 @@ const PREVIEW = 'vscode.markdown.preview.editor';
 export class Reports implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
 
-  /** `touchPictures` makes a run's preview render itself anew; it answers false where it cannot. */
+  /** `touch` makes a run's preview render itself anew. */
   constructor(
     private readonly runs: Runs,
-    touchPictures: (run: string) => boolean,
+    touch: (run: string) => void,
   ) {
     // VS Code shows a preview that was hidden as it first was, without what it was told while it was looked at: one that
     // goes out of sight is rendered anew.
-    this.subscription = vscode.window.tabGroups.onDidChangeTabs(({ changed }) => {
-      for (const tab of changed) {
-        const run = tab.isActive ? undefined : runOf(tab);
-        if (run !== undefined && !touchPictures(run)) {
-          void vscode.commands.executeCommand('markdown.preview.refresh');
+    let inSight = new Set<string>();
+    this.subscription = vscode.window.tabGroups.onDidChangeTabs(() => {
+      const tabs = reportTabs();
+      const now = new Set(tabs.filter(({ tab }) => tab.isActive).map(({ run }) => run));
+      for (const { run } of tabs) {
+        if (inSight.has(run) && !now.has(run)) {
+          touch(run);
         }
       }
+      inSight = now;
     });
   }
 

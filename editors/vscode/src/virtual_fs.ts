@@ -7,7 +7,7 @@ import * as vscode from 'vscode';
 import { type Artifact, methods, SCHEME } from './lsp_ext';
 import type { Runs } from './runs';
 import type { Server } from './server';
-import { artifactPath, parsePath, serverPath, type Target } from './uris';
+import { parsePath, serverPath, type Target } from './uris';
 
 /** Artifacts larger than this (bytes) are not loaded into the editor; they can be saved. */
 const ARTIFACT_LIMIT = 256 * 1024 * 1024;
@@ -32,6 +32,8 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly generations = new Map<string, number>();
   /** URIs that an editor or preview has asked for, by the server's path. */
   private readonly seen = new Map<string, Set<string>>();
+  /** Paths whose text ends with one more empty line. */
+  private readonly touched = new Set<string>();
   private readonly dirty = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -88,13 +90,13 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
     }
   }
 
-  /** Announces a run's pictures as changed; false when it has none. */
-  touchPictures(run: string): boolean {
-    const pictures = (this.runs.get(run)?.artifacts ?? []).filter(({ mime }) => mime.startsWith('image/'));
-    this.changes.fire(
-      pictures.map(({ name }) => ({ type: vscode.FileChangeType.Changed, uri: vscode.Uri.from({ scheme: SCHEME, path: artifactPath(run, name) }) })),
-    );
-    return pictures.length > 0;
+  /** Changes a report by an empty line at its end, so that whoever shows it renders it anew. */
+  touchReport(run: string): void {
+    const path = serverPath({ kind: 'report', run });
+    if (!this.touched.delete(path)) {
+      this.touched.add(path);
+    }
+    this.pathChanged(path);
   }
 
   watch(): vscode.Disposable {
@@ -196,7 +198,7 @@ export class VirtualFs implements vscode.FileSystemProvider, vscode.Disposable {
       this.texts.delete(path);
       throw vscode.FileSystemError.FileNotFound(error instanceof Error ? error.message : uri);
     }
-    const bytes = Buffer.from(answer.text, 'utf8');
+    const bytes = Buffer.from(this.touched.has(path) ? `${answer.text}\n` : answer.text, 'utf8');
     const before = this.texts.get(path);
     const same = before !== undefined && Buffer.compare(bytes, before.bytes) === 0;
     // Strictly later than before: VS Code reads again only when the time has moved on.
