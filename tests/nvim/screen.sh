@@ -82,6 +82,7 @@ type_keys Enter
 timeout 180 "$tmux" -L "$socket" wait-for ended
 shows report '# .*data.*stands out' 'the report opens beside the file'
 shows report 'chart 1' 'the results stand on the line'
+shows report '18 rows' 'the answer is the first thing in the report'
 type_keys C-w l ':/^### Step 1' Enter
 shows steps 'Step 1' 'the steps are in the report'
 type_keys 'zM' Enter

@@ -160,7 +160,8 @@ end
 --- Brings the buffer of a document up to date, if there is one. Any number of calls in a short time, and while
 --- an answer is awaited, make one more request.
 ---@param uri string?
-function M.refresh(uri)
+---@param at_once boolean? do not wait for more news: there will be none
+function M.refresh(uri, at_once)
   if not uris.is_document(uri) then
     return
   end
@@ -180,7 +181,7 @@ function M.refresh(uri)
     else
       refreshing[bufnr] = nil
     end
-  end, REFRESH_DELAY_MS)
+  end, at_once and 0 or REFRESH_DELAY_MS)
 end
 
 return M

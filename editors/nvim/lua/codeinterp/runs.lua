@@ -130,7 +130,7 @@ function M.changed(params, client_id)
   end
   local before = by_id[params.run] and by_id[params.run].status
   local run = M.note(vim.tbl_extend('force', params, { client_id = client_id }))
-  require('codeinterp.document').refresh(run.document)
+  require('codeinterp.document').refresh(run.document, FINAL[run.status])
   if FINAL[run.status] and before ~= run.status then
     require('codeinterp.attach').refresh(client_id)
     if config.get().notify then
