@@ -1,5 +1,7 @@
 //! The direction of dependencies, and what else the layout of the project promises (see the map in `src/lib.rs`).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that finds something missing fails there")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -34,7 +34,7 @@ pub(super) struct AnalyzeArgs {
     /// What you want to know
     #[arg(short, long, value_name = "TEXT")]
     question: Option<String>,
-    /// The model: a name such as openai::gpt-5-mini, or "playbook" for the built-in analysis
+    /// The model: a name such as `openai::gpt-5-mini`, or "playbook" for the built-in analysis
     #[arg(long, value_name = "M")]
     model: Option<String>,
     #[command(flatten)]

@@ -68,7 +68,7 @@ impl Console {
             RunEvent::Progress(progress) => state.progress(progress, progress.fraction.is_none()),
             RunEvent::Notice(notice) => state.notice(notice),
             RunEvent::TurnStarted(turn) if self.prints => {
-                state.progress(&Progress { what: format!("Asking the model (turn {turn})"), fraction: None }, false)
+                state.progress(&Progress { what: format!("Asking the model (turn {turn})"), fraction: None }, false);
             }
             RunEvent::StepStarted { step, code, note } if self.prints => {
                 state.shown_lines = 0;

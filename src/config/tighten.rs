@@ -9,10 +9,7 @@ impl Settings {
     /// Settings that can do no harm (hints, diagnostics, `files.maxRows`) are taken as they are.
     #[must_use]
     pub fn tighten(&self, workspace: &Overrides) -> Self {
-        let mut merged = match serde_json::to_value(self) {
-            Ok(serde_json::Value::Object(object)) => object,
-            _ => return self.clone(),
-        };
+        let Ok(serde_json::Value::Object(mut merged)) = serde_json::to_value(self) else { return self.clone() };
         for (name, value) in &workspace.0 {
             super::layers::merge_into(&mut merged, name, value);
         }

@@ -15,7 +15,7 @@
 //! - [`analysis`]: open documents and their live profiles; diagnostics.
 //! - [`documents`]: text, edits and positions.
 //! - [`runs`]: runs that were asked for over this connection, as they go on.
-//! - [`commands`]: `workspace/executeCommand`.
+//! - [`commands`]: what `workspace/executeCommand` serves.
 //! - [`handlers`]: the other requests, one file each.
 //! - [`chat`]: the editor's own models.
 //! - [`cells`]: cells of Python and Markdown documents.

@@ -59,7 +59,7 @@ enum Rewritten {
     Dropped,
 }
 
-fn start_link<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
+fn start_link(events: &mut Vec<Event<'_>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
     let link = if target.starts_with("#step-") && target[6..].bytes().all(|byte| byte.is_ascii_digit()) {
         target.to_owned()
     } else if let Some(name) = artifact_of(target, artifacts) {
@@ -76,7 +76,7 @@ fn start_link<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet
     Rewritten::Kept(TagEnd::Link)
 }
 
-fn start_image<'a>(events: &mut Vec<Event<'a>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
+fn start_image(events: &mut Vec<Event<'_>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
     match artifact_of(target, artifacts) {
         // SVG can hold scripts and remote content: never inlined.
         Some(name) if !name.to_ascii_lowercase().ends_with(".svg") => {

@@ -11,7 +11,7 @@ pub fn effective_codes(run: &Run) -> Vec<&str> {
     run.steps.iter().filter(|step| step.exit_code == 0).map(|step| step.code.as_str()).collect()
 }
 
-/// The script. Lines that only IPython understands (`!cmd`, `%magic`) are made comments.
+/// The script. Lines that only `IPython` understands (`!cmd`, `%magic`) are made comments.
 pub fn script(run: &Run) -> String {
     let mut out = String::new();
     let question = escape::plain(&run.question).replace('\n', "\n# ");

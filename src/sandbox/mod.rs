@@ -4,7 +4,7 @@
 //! - [`enclosure`]: what a backend keeps of the thing that it started.
 //! - [`link`]: the host's end of a supervisor's pipe.
 //! - [`linked`]: the port over a link; a backend starts something and hands its pipe over.
-//! - [`docker`]: containers.
+//! - [`docker`]: containers over an API of Docker or Podman.
 //! - [`image`]: the Python modules that run inside.
 //! - [`owner`]: which process something belongs to.
 //! - [`process`]: the confined local process.

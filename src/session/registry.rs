@@ -11,26 +11,26 @@ use crate::config::Settings;
 /// All sessions of a process.
 pub struct Sessions {
     services: Arc<dyn Services>,
-    sessions: DashMap<PathBuf, Arc<Session>>,
+    open: DashMap<PathBuf, Arc<Session>>,
     settings: Mutex<Settings>,
 }
 
 impl Sessions {
     /// No session yet.
     pub fn new(services: Arc<dyn Services>, settings: Settings) -> Self {
-        Self { services, sessions: DashMap::new(), settings: Mutex::new(settings) }
+        Self { services, open: DashMap::new(), settings: Mutex::new(settings) }
     }
 
     /// The session of `folder`, opened where there is none yet. Must be called on a tokio runtime.
     pub fn of_folder(&self, folder: &Path) -> Arc<Session> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let settings = lock(&self.settings).clone();
-        Arc::clone(&self.sessions.entry(folder.clone()).or_insert_with(|| Session::open(&folder, Arc::clone(&self.services), settings)))
+        Arc::clone(&self.open.entry(folder.clone()).or_insert_with(|| Session::open(&folder, Arc::clone(&self.services), settings)))
     }
 
     /// All open sessions.
     pub fn all(&self) -> Vec<Arc<Session>> {
-        self.sessions.iter().map(|entry| Arc::clone(entry.value())).collect()
+        self.open.iter().map(|entry| Arc::clone(entry.value())).collect()
     }
 
     /// The session that has this run, among the open ones.
@@ -59,7 +59,7 @@ impl Sessions {
     /// Ends the session of `folder` and everything in it.
     pub async fn close(&self, folder: &Path) {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if let Some((_, session)) = self.sessions.remove(&folder) {
+        if let Some((_, session)) = self.open.remove(&folder) {
             session.close().await;
         }
     }
@@ -67,7 +67,7 @@ impl Sessions {
     /// Ends all sessions and everything in them.
     pub async fn close_all(&self) {
         let sessions = self.all();
-        self.sessions.clear();
+        self.open.clear();
         futures::future::join_all(sessions.iter().map(|session| session.close())).await;
     }
 }

@@ -1,5 +1,5 @@
 //! Sandboxes from inside the library: start, round trip, output, files, new kernel, teardown, memory; beside
-//! jupyter_client with ipykernel on the host, and beside the plainest use of the same engine and image.
+//! `jupyter_client` with ipykernel on the host, and beside the plainest use of the same engine and image.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

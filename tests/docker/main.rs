@@ -1,5 +1,7 @@
 //! The Docker backend against a real engine. An engine or a base image that is missing fails these tests.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that finds something missing fails there")]
+
 mod isolation;
 mod lifecycle;
 mod resources;

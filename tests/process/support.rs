@@ -12,10 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 /// Where the environment of the tests lies, among the other real parts.
 pub fn cache() -> PathBuf {
-    let base = std::env::var_os("CODEINTERP_TESTBED").map(PathBuf::from).unwrap_or_else(|| {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        cache.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache")).join("codeinterp-testbed")
-    });
+    let base = std::env::var_os("CODEINTERP_TESTBED").map_or_else(
+        || {
+            let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            cache.unwrap_or_else(|| PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache")).join("codeinterp-testbed")
+        },
+        PathBuf::from,
+    );
     base.join("process-cache")
 }
 

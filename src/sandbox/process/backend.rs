@@ -131,10 +131,13 @@ impl ProcessBackend {
     }
 }
 
+/// The monitor's first word: process id of the supervisor and the control groups made, or why it could not start.
+type FirstWord = Result<(u32, Vec<(String, PathBuf)>), SandboxError>;
+
 /// A spawned monitor, before it has said whether the confinement holds.
 struct Spawned {
     monitor: Child,
-    first: oneshot::Receiver<Result<(u32, Vec<(String, PathBuf)>), SandboxError>>,
+    first: oneshot::Receiver<FirstWord>,
     ended: watch::Receiver<Option<String>>,
     oom_kills: Arc<AtomicU64>,
 }
@@ -211,7 +214,7 @@ impl Backend for ProcessBackend {
 }
 
 /// Reads the monitor's reports until it ends.
-async fn read_reports(stderr: ChildStderr, first: oneshot::Sender<Result<(u32, Vec<(String, PathBuf)>), SandboxError>>, reports: Reports) {
+async fn read_reports(stderr: ChildStderr, first: oneshot::Sender<FirstWord>, reports: Reports) {
     let mut first = Some(first);
     let mut reason = None;
     let mut lines = BufReader::new(stderr).lines();

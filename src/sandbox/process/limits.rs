@@ -67,9 +67,9 @@ pub fn drop_capabilities() -> io::Result<()> {
         for capability in 0..CAPABILITIES {
             if libc::prctl(libc::PR_CAPBSET_DROP, capability, ZERO, ZERO, ZERO) != 0 {
                 match io::Error::last_os_error().raw_os_error() {
-                    Some(libc::EINVAL) => break,
-                    // Without CAP_SETPCAP the set can't shrink; `no_new_privs` then keeps anything from being gained.
-                    Some(libc::EPERM) => break,
+                    // EINVAL: there are no more. EPERM: without CAP_SETPCAP the set can't shrink; `no_new_privs` then
+                    // keeps anything from being gained.
+                    Some(libc::EINVAL | libc::EPERM) => break,
                     _ => return Err(io::Error::last_os_error()),
                 }
             }

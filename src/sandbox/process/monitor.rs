@@ -92,7 +92,7 @@ struct Started {
     failure: File,
     log: File,
     /// Closing it would tell the process that this monitor has ended.
-    _go: OwnedFd,
+    wake: OwnedFd,
 }
 
 fn pipe(step: &str) -> Result<(OwnedFd, OwnedFd), Failure> {
@@ -121,7 +121,7 @@ fn start(spec: &Spec, cgroup: &Cgroup) -> Result<Started, Failure> {
     }
     drop((ask, go, log, failure));
     let process = pidfd(pid).map_err(Failure::at("watching the process"))?;
-    let started = Started { pid: Pid::from_raw(pid), process, failure: failure_out.into(), log: log_out.into(), _go: gone };
+    let started = Started { pid: Pid::from_raw(pid), process, failure: failure_out.into(), log: log_out.into(), wake: gone };
     let prepared = prepare(pid, privilege, cgroup, &asked, &started);
     if prepared.is_err() {
         kill_and_reap(&started);
@@ -141,7 +141,7 @@ fn prepare(pid: libc::pid_t, privilege: Privilege, cgroup: &Cgroup, asked: &Owne
             .unwrap_or_else(|| Failure { step: "starting".to_owned(), reason: "the process ended".to_owned() }));
     }
     write_maps(pid, privilege).map_err(Failure::at("mapping users into the namespace"))?;
-    nix::unistd::write(&started._go, b"g").map_err(Failure::at("waking the process")).map(|_| ())
+    nix::unistd::write(&started.wake, b"g").map_err(Failure::at("waking the process")).map(|_| ())
 }
 
 /// Lets user and group [`INNER_ID`] inside be the same outside where root starts it, and this user's own otherwise.

@@ -54,7 +54,7 @@ impl Record {
 
 /// The sandboxes that run, of all servers of this user.
 pub fn running(cache: &Path) -> Vec<Record> {
-    all(cache).into_iter().map(|(_, record)| record).filter(|record| record.is_alive()).collect()
+    all(cache).into_iter().map(|(_, record)| record).filter(Record::is_alive).collect()
 }
 
 /// Removes what dead monitors left; returns how many there were.

@@ -71,7 +71,7 @@ fn descendants(root: libc::pid_t) -> Vec<libc::pid_t> {
     found
 }
 
-/// Bytes of resident memory, shared pages included (proc_pid_statm(5), second field, in pages).
+/// Bytes of resident memory, shared pages included (`proc_pid_statm(5)`, second field, in pages).
 fn resident(pid: libc::pid_t) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
