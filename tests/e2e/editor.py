@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pathlib
+import signal
+from collections.abc import Callable
 from typing import Any
 
 from lsprotocol import types
@@ -33,18 +36,25 @@ class Editor:
         self.workspace = workspace
         self.client = make_test_lsp_client()
         self.events: list[dict[str, Any]] = []
-        self.changed = asyncio.Condition()
-        self.client.feature("codeinterp/runChanged")(self._run_changed)
-        self.client.feature(types.WINDOW_SHOW_DOCUMENT)(self._show_document)
-        self.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(self._show_message_request)
-        for refresh in (
+        self.changed = asyncio.Event()
+        self._on("codeinterp/runChanged", self._run_changed)
+        for method in (
+            types.WINDOW_SHOW_MESSAGE_REQUEST,
             types.WORKSPACE_INLAY_HINT_REFRESH,
             types.WORKSPACE_CODE_LENS_REFRESH,
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH,
+            types.CLIENT_REGISTER_CAPABILITY,
+            types.CLIENT_UNREGISTER_CAPABILITY,
         ):
-            self.client.feature(refresh)(self._nothing)
-        for register in (types.CLIENT_REGISTER_CAPABILITY, types.CLIENT_UNREGISTER_CAPABILITY):
-            self.client.feature(register)(self._nothing)
+            self._on(method, lambda _: None)
+
+    def _on(self, method: str, handler: Callable[[Any], Any]) -> None:
+        """Answers a method of the server's. (The client marks the function it is given, so it gets one of its own.)"""
+
+        def answer(params: Any) -> Any:
+            return handler(params)
+
+        self.client.feature(method)(answer)
 
     @classmethod
     async def open(
@@ -96,6 +106,11 @@ class Editor:
         if self.client._server.returncode is None:
             await asyncio.wait_for(self.client.shutdown_session(), PATIENCE)
         await self.client.stop()
+
+    async def kill(self) -> None:
+        """Ends the server as a crash of the machine's would: without a word."""
+        os.kill(self.pid, signal.SIGKILL)
+        await self.client._server.wait()
 
     # ── What the person does ────────────────────────────────────────────────
 
@@ -162,32 +177,35 @@ class Editor:
 
     # ── What the server tells ───────────────────────────────────────────────
 
-    async def status(self, run: str, wanted: set[str]) -> str:
-        """Waits until the run has one of the statuses, and says which."""
+    async def event(self, run: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first `runChanged` of the run that is wanted, awaited if it has not come yet."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for event in self.events:
+                    if event["run"] == run and wanted(event):
+                        return event
+                self.changed.clear()
+                await self.changed.wait()
 
-        def seen() -> str | None:
-            states = [event["status"] for event in self.events if event["run"] == run]
-            return next((state for state in states if state in wanted), None)
-
-        async with self.changed:
-            await asyncio.wait_for(self.changed.wait_for(lambda: seen() is not None), PATIENCE)
-        return seen()
+    async def executing(self, run: str) -> None:
+        """Waits until code of the run is in the sandbox."""
+        await self.event(run, lambda event: event["step"] >= 1)
 
     async def ended(self, run: str) -> str:
         """The final status of the run."""
-        return await self.status(run, FINAL)
+        return (await self.event(run, lambda event: event["status"] in FINAL))["status"]
 
-    async def _run_changed(self, params: Any) -> None:
-        async with self.changed:
-            self.events.append(plain(params))
-            self.changed.notify_all()
+    async def progress_ended(self) -> None:
+        """Waits until every progress that has begun has ended."""
 
-    def _show_document(self, params: types.ShowDocumentParams) -> types.ShowDocumentResult:
-        self.client.shown_documents.append(params)
-        return types.ShowDocumentResult(success=True)
+        def open_ones() -> list[Any]:
+            reports = self.client.progress_reports.values()
+            return [r for r in reports if not r or not isinstance(r[-1], types.WorkDoneProgressEnd)]
 
-    def _show_message_request(self, params: types.ShowMessageRequestParams) -> None:
-        return None
+        async with asyncio.timeout(PATIENCE):
+            while open_ones():
+                await self.client.wait_for_notification(types.PROGRESS)
 
-    def _nothing(self, *_: Any) -> None:
-        return None
+    def _run_changed(self, params: Any) -> None:
+        self.events.append(plain(params))
+        self.changed.set()

@@ -4,12 +4,11 @@ Real parts: the built binary, the process sandbox with its locked Python, pytest
 """
 
 import csv
-import os
 import pathlib
-import signal
 
 import pytest
 from editor import Editor
+from lsprotocol import types
 from processes import Watched, descendants
 
 
@@ -93,7 +92,7 @@ async def test_code_that_raises_is_a_failed_run_with_its_error(editor: Editor) -
 async def test_a_cancelled_run_is_dead_and_the_next_one_runs(editor: Editor) -> None:
     endless = editor.show_code("a.py", "while True:\n    pass\n")
     started = await editor.command("runSelection", **endless)
-    await editor.status(started["run"], {"running"})
+    await editor.executing(started["run"])
     assert await editor.command("cancel", run=started["run"]) == {"cancelled": [started["run"]]}
     assert await editor.ended(started["run"]) == "cancelled"
     after = await editor.command("runSelection", **editor.show_code("b.py", "print(6 * 7)\n"))
@@ -107,12 +106,11 @@ async def test_cancelling_an_unknown_run_cancels_nothing(editor: Editor) -> None
 async def test_progress_that_begins_also_ends(editor: Editor) -> None:
     started = await editor.command("analyzeFile", uri=editor.show("sales.csv", "csv"))
     await editor.ended(started["run"])
-    await editor.command("status")
+    await editor.progress_ended()
     reports = editor.client.progress_reports
     assert reports
-    for values in reports.values():
-        assert type(values[0]).__name__ == "WorkDoneProgressBegin"
-        assert type(values[-1]).__name__ == "WorkDoneProgressEnd"
+    for first, *_ in reports.values():
+        assert isinstance(first, types.WorkDoneProgressBegin)
 
 
 async def test_shutdown_leaves_no_process(editor: Editor) -> None:
@@ -127,7 +125,7 @@ async def test_a_killed_server_leaves_no_process(editor: Editor) -> None:
     await _busy(editor)
     watched = Watched([editor.pid, *descendants(editor.pid)])
     assert len(watched.handles) > 1, "a sandbox should have been running"
-    os.kill(editor.pid, signal.SIGKILL)
+    await editor.kill()
     assert watched.still_running_after(10) == []
 
 
@@ -135,6 +133,6 @@ async def _busy(editor: Editor) -> None:
     """Leaves the server with a kernel in the middle of an endless loop."""
     endless = editor.show_code("endless.py", "while True:\n    pass\n")
     started = await editor.command("runSelection", **endless)
-    await editor.status(started["run"], {"running"})
+    await editor.executing(started["run"])
     # It answers while the loop runs.
     assert (await editor.command("status"))["workspaces"]
