@@ -107,6 +107,19 @@ test('analyze offers the data files of the folder where the buffer is none', fun
   contains(last(server, 'analyzeFile').uri, 'sales.csv')
 end)
 
+test('a file that is too large is analysed from the disk, without sending its text', function()
+  vim.g.codeinterp = { max_bytes = 10 }
+  local server = scripted.new():serve()
+  vim.cmd.edit(sales())
+  vim.cmd('CodeInterp ask total?')
+  equal('total?', last(server, 'analyzeFile').question)
+  vim.cmd('CodeInterp! analyze')
+  eventually('it is analysed', function()
+    return #server:sent('analyzeFile') == 2
+  end)
+  equal({}, server:sent('textDocument/didOpen'))
+end)
+
 test('a workbook is analysed from its file, whatever its buffer shows', function()
   local server = scripted.new():serve()
   local path = harness.file('book.xlsx', { 'PK' })

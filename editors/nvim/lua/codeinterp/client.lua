@@ -95,6 +95,14 @@ local function root_of_buffer(bufnr)
   return M.root(name)
 end
 
+--- Is the text of a buffer too much to be sent with each opening? Its file is analysed all the same.
+---@param bufnr integer
+---@return boolean
+function M.is_large(bufnr)
+  local stat = vim.uv.fs_stat(vim.api.nvim_buf_get_name(bufnr))
+  return stat ~= nil and stat.size > config.get().max_bytes
+end
+
 --- Decides for `vim.lsp.enable` whether a buffer gets the server.
 ---@param bufnr integer
 ---@param on_dir fun(root: string)
@@ -106,6 +114,9 @@ function M.decide_root(bufnr, on_dir)
         return
       end
     end
+  end
+  if M.is_large(bufnr) then
+    return
   end
   local why = M.missing()
   if why then

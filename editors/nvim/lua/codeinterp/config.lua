@@ -25,6 +25,7 @@ local M = {}
 ---@field report codeinterp.ReportConfig
 ---@field hints codeinterp.HintsConfig
 ---@field chart codeinterp.ChartConfig
+---@field max_bytes integer Files larger than this get no server by themselves.
 ---@field codelens boolean Show code lenses that run an analysis.
 ---@field notify boolean Say by `vim.notify` when a run ends.
 ---@field question string The question offered by `:CodeInterp analyze`.
@@ -47,6 +48,7 @@ M.defaults = {
     'rfc_semicolon',
   },
   cells = false,
+  max_bytes = 64 * 1024 * 1024,
   report = { layout = 'vsplit', size = 0.5, focus = false, folded = false },
   hints = { enabled = true, position = 'eol', prefix = '» ' },
   chart = { backend = 'auto' },

@@ -52,6 +52,14 @@ local function has_data_file(bufnr)
   return data_text(name) ~= nil and vim.fn.filereadable(name) == 1
 end
 
+--- Is the file of a buffer analysed as it is on the disk, since its text is not in the buffer, or is too long?
+---@param bufnr integer
+---@return boolean
+local function is_read_from_disk(bufnr)
+  local binary = has_data_file(bufnr) and data_text(vim.api.nvim_buf_get_name(bufnr)) == false
+  return binary or (has_file(bufnr) and client.is_large(bufnr))
+end
+
 ---@param callback fun(paths: string[])
 local function choose_file(callback)
   local found = {} ---@type string[]
@@ -90,7 +98,10 @@ end
 ---@param question string?
 local function analyze_paths(paths, question)
   local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(paths[1], '\\^$.*~[]{},?') .. '$')
-  local open = bufnr > 0 and vim.api.nvim_buf_is_loaded(bufnr) and data_text(paths[1]) ~= false
+  local open = bufnr > 0
+    and vim.api.nvim_buf_is_loaded(bufnr)
+    and data_text(paths[1]) ~= false
+    and not client.is_large(bufnr)
   local server = client.ready({ bufnr = open and bufnr or nil, attach = open, path = paths[1] })
   if not server then
     return
@@ -170,11 +181,7 @@ function M.ask(call)
   if uris.run_of_buffer(bufnr) then
     M.followup(call)
     return
-  elseif
-    call.range == 0
-    and has_data_file(bufnr)
-    and data_text(vim.api.nvim_buf_get_name(bufnr)) == false
-  then
+  elseif call.range == 0 and is_read_from_disk(bufnr) then
     with_question(call.args, uris.short(vim.uri_from_bufnr(bufnr)), function(question)
       analyze_paths({ vim.api.nvim_buf_get_name(bufnr) }, question)
     end)
