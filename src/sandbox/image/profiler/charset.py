@@ -50,7 +50,7 @@ def detect(data, complete=True):
     for mark, name, codec in BOMS:
         if data.startswith(mark):
             return Charset(name, codec, True, True, "")
-    wide = _utf16_without_mark(data)
+    wide = utf16_without_mark(data)
     if wide:
         return Charset(wide, wide, False, True, "no byte order mark; UTF-16 by its pattern of zero bytes")
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -65,7 +65,8 @@ def detect(data, complete=True):
     return _legacy(data)
 
 
-def _utf16_without_mark(data):
+def utf16_without_mark(data):
+    """`utf-16-le` or `utf-16-be` when every other byte is zero, as in Latin text of that encoding; else None."""
     head = data[:4096]
     if len(head) < 6 or b"\0" not in head:
         return None

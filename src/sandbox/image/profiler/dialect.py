@@ -41,7 +41,7 @@ def records(text, dialect, limit=None):
     try:
         for row in rows:
             if dialect.comment:
-                row = _without_comment(row, dialect.comment)
+                row = without_comment(row, dialect.comment)
                 if row is None:
                     continue
             out.append(row)
@@ -77,7 +77,8 @@ def _blank_split(line, quote):
     return line.split()
 
 
-def _without_comment(row, mark):
+def without_comment(row, mark):
+    """The record up to its comment; None for a line that is only a comment."""
     for index, cell in enumerate(row):
         at = cell.find(mark)
         if at >= 0:

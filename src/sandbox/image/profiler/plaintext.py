@@ -51,7 +51,7 @@ def looks_like_text(head):
         return False
     sample = head[:8192]
     if b"\0" in sample:
-        found = charset._utf16_without_mark(sample)
+        found = charset.utf16_without_mark(sample)
         return found is not None
     control = sum(1 for byte in sample if byte < 32 and byte not in (9, 10, 11, 12, 13, 27))
     return control <= 0.02 * len(sample)
@@ -59,7 +59,7 @@ def looks_like_text(head):
 
 def is_binary(head):
     """Whether a part of the bytes that no text has are control characters other than zero bytes."""
-    if any(head.startswith(mark) for mark, _, _ in charset.BOMS) or charset._utf16_without_mark(head):
+    if any(head.startswith(mark) for mark, _, _ in charset.BOMS) or charset.utf16_without_mark(head):
         return False
     sample = head[:65536]
     return sum(sample.count(bytes([byte])) for byte in range(1, 32) if byte not in (9, 10, 11, 12, 13, 27, 28, 29, 30, 31)) > 0.03 * len(sample)

@@ -152,7 +152,7 @@ class Plan:
 
     def _header_options(self, options, by_line):
         layout = self.layout
-        places = self._places() if by_line else None
+        places = self.places() if by_line else None
         where = (lambda index: places[index]) if by_line else (lambda index: index)
         names = layout.names
         simple = len(layout.header) <= 1 and not layout.dropped
@@ -183,7 +183,7 @@ class Plan:
             skip = list(range(options.pop("skiprows", 0)))
             options["skiprows"] = Code(_ranges(skip, [where(index) for index in layout.dropped]))
 
-    def _places(self):
+    def places(self):
         """The physical line at which each record begins."""
         if self.dialect.delimiter in (None, dialects.WHITESPACE) and self.dialect.quote is None or self.dialect.delimiter == dialects.WHITESPACE:
             return list(range(len(self.rows) + 1))
@@ -191,7 +191,7 @@ class Plan:
         places = [0]
         try:
             for row in reader:
-                if self.dialect.comment and dialects._without_comment(row, self.dialect.comment) is None:
+                if self.dialect.comment and dialects.without_comment(row, self.dialect.comment) is None:
                     places[-1] = reader.line_num
                     continue
                 places.append(reader.line_num)
@@ -206,7 +206,7 @@ class Plan:
         for by_line in (True, False):
             options = self.options(by_line)
             for variant in self._variants(options):
-                load = self._expression(variant)
+                load = self.expression(variant)
                 if load.expression in tried:
                     continue
                 tried.add(load.expression)
@@ -251,7 +251,8 @@ class Plan:
         if "sep" in options and options["sep"] == "\x1f":
             yield {**options, "engine": "python", "quoting": 3}
 
-    def _expression(self, options):
+    def expression(self, options):
+        """The `Load` with these options of `pandas.read_csv`."""
         found, source = self.found, self.source
         reading = {}
         codec = found.codec if found.codec != "utf-8" else None
@@ -312,7 +313,7 @@ class Plan:
             usual = layout.width
             short = [index for index, row in enumerate(self.body) if len(row) < usual]
             long = [index for index, row in enumerate(self.body) if cells.span(row) > usual]
-            places = self._places()
+            places = self.places()
             kept = [index for index in range(layout.first, layout.end) if self.rows[index] and index not in set(layout.dropped)]
             for what, which in (("fewer", short), ("more", long)):
                 if which:

@@ -121,7 +121,7 @@ def profile(source, options, progress, strict=False):
             raise Doubt(missing)
         warnings.append(missing)
     warnings += plan.remarks()
-    load = plan._expression(plan.options(True))
+    load = plan.expression(plan.options(True))
     return {
         "file": source.name,
         "format": {"\t": "tsv"}.get(dialect.delimiter, "csv"),
@@ -192,7 +192,7 @@ def _csv_table(source, plan, dialect, layout, mode):
     # pandas skips blank lines; in one column they look like empty cells.
     missing = ", ".join(text(marker) for marker in sorted(cells.NA_MARKERS) if marker or plan.width > 1)
     # Comment lines are not counted among the skipped ones.
-    skip = layout.first if dialect.comment else plan._places()[layout.first]
+    skip = layout.first if dialect.comment else plan.places()[layout.first]
     arguments = [
         text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
         f"quote = {text(quote)}", f"escape = {text(dialect.escape or quote)}",
