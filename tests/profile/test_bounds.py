@@ -199,6 +199,21 @@ def test_large_json_lines_are_streamed(tmp_path):
     assert column(found, "gap")["missing"] == column(profile(path), "gap")["missing"]
 
 
+def test_a_large_json_list_is_streamed(tmp_path):
+    path = tmp_path / "table.json"
+    table(3000).to_json(path, orient="records")
+    found = profile(path, whole_bytes=1000)
+    assert (found["format"], found["rows"], found["columns"]) == ("json", 3000, 6)
+    assert load(found, tmp_path).shape == (3000, 6)
+
+
+def test_a_large_broken_json_list_is_named(tmp_path):
+    path = tmp_path / "table.json"
+    table(3000).to_json(path, orient="records")
+    path.write_text(path.read_text()[:-200])
+    assert profile(path, whole_bytes=1000)["error"]["kind"] == "syntax"
+
+
 def test_a_large_log_stays_text(tmp_path):
     path = tmp_path / "service.log"
     path.write_text("2024-01-01 10:00:01 INFO one, two\n" * 3000)

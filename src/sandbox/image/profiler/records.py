@@ -27,11 +27,11 @@ def _reject(constant):
 def profile(source, options, larger, lines):
     """The profile of JSON text. `larger`: too much to hold at once; `lines`: JSON Lines by name."""
     if larger:
-        if lines:
+        if lines or re.match(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{", source.head):
             from . import streamed
 
-            return streamed.profile_lines(source, options)
-        raise Fault("too_large", f"{source.name} is one JSON value of more than {WHOLE_BYTES >> 20} MB",
+            return streamed.profile_json(source, options, lines)
+        raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is one large JSON value that is no list of records",
                     "Convert it to JSON Lines (one record a line), which is read as a stream.")
     data = source.read(WHOLE_BYTES * 2)
     found = charset.detect(data)

@@ -427,25 +427,28 @@ def profile_parquet(source, options, schema, rows):
 JSON_KINDS = {"BIGINT": "int", "UBIGINT": "int", "HUGEINT": "int", "DOUBLE": "float", "BOOLEAN": "bool", "VARCHAR": "text"}
 
 
-def profile_lines(source, options):
-    """The profile of large JSON Lines."""
+def profile_json(source, options, lines):
+    """The profile of large JSON Lines, or of a large JSON list of records."""
     if source.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large file inside {source.compression}", "Unpack it first, or compress it with gzip.")
     warnings = []
-    table = f"read_json({text(source.path)}, format = 'newline_delimited', sample_size = -1, maximum_object_size = {16 << 20}, map_inference_threshold = -1)"
+    shape = "newline_delimited" if lines else "array"
+    table = f"read_json({text(source.path)}, format = '{shape}', sample_size = -1, maximum_object_size = {16 << 20}, map_inference_threshold = -1)"
     connection = connect(options)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         kinds = [Column(name, name, JSON_KINDS.get(kind, "moment" if kind.startswith(("DATE", "TIMESTAMP")) else "other")) for name, kind, *_ in described]
         result = _measure(connection, table, kinds, options, lambda event: None, warnings, typed=True)
     except duckdb.Error as error:
-        raise Fault("syntax", f"{source.name} is not JSON Lines: {one_line(error)}", "Each line must be one JSON record.") from error
+        raise Fault("syntax", f"{source.name} is not {'JSON Lines' if lines else 'a JSON list of records'}: {one_line(error)}",
+                    "Mend it at the named place; each record must be a JSON object.") from error
     finally:
         connection.close()
     for detail, column in zip(result["columns_detail"], kinds):
         if column.kind in ("moment", "other"):
             detail["dtype"] = "object"
-    load = Load(f'pd.DataFrame([json.loads(line) for line in open({PATH}, encoding="utf-8") if line.strip()])', ["json"])
-    if source.compression == "gzip":
-        load = Load(f'pd.DataFrame([json.loads(line) for line in gzip.open({PATH}, "rt", encoding="utf-8") if line.strip()])', ["json", "gzip"])
-    return {"file": source.name, "format": "jsonl", "encoding": "utf-8", "bom": False, **result, "warnings": warnings, "load": load.code(source.name)}
+    opened = f'gzip.open({PATH}, "rt", encoding="utf-8")' if source.compression == "gzip" else (
+        f'io.StringIO(pa.input_stream({PATH}, compression="zstd").read().decode("utf-8"))' if source.compression else f'open({PATH}, encoding="utf-8")')
+    imports = ["json", *{"gzip": ["gzip"], "zstd": ["io", "pyarrow as pa"]}.get(source.compression, [])]
+    load = Load(f"pd.DataFrame([json.loads(line) for line in {opened} if line.strip()])" if lines else f"pd.DataFrame(json.load({opened}))", imports)
+    return {"file": source.name, "format": "jsonl" if lines else "json", "encoding": "utf-8", "bom": False, **result, "warnings": warnings, "load": load.code(source.name)}

@@ -11,7 +11,7 @@ import zlib
 import pandas as pd
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-from . import cells, columns
+from . import columns
 from . import layout as layouts
 from .faults import Fault, one_line
 from .loading import PATH, Load, call
