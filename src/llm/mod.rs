@@ -19,7 +19,7 @@ mod preview;
 pub mod provider;
 mod redact;
 mod retry;
-mod sse;
+pub mod sse;
 mod stream;
 mod target;
 

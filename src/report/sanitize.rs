@@ -26,17 +26,24 @@ pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> Stri
             Event::Start(Tag::Image { dest_url, .. }) => open.push(start_image(&mut events, &dest_url, artifacts, folder)),
             Event::End(TagEnd::Link | TagEnd::Image) => match open.pop() {
                 Some(Rewritten::Kept(end)) => events.push(Event::End(end)),
-                Some(Rewritten::Shown(address)) => {
+                Some(Rewritten::Shown(address)) if !address.is_empty() => {
                     events.push(Event::Text(" ".into()));
                     events.push(Event::Code(address.into()));
                 }
+                Some(Rewritten::Shown(_)) => {}
                 Some(Rewritten::Dropped) | None => {}
             },
             // A block of HTML becomes a block of code; HTML within a line becomes code within the line.
             Event::Start(Tag::HtmlBlock) => events.push(Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced("text".into())))),
             Event::End(TagEnd::HtmlBlock) => events.push(Event::End(TagEnd::CodeBlock)),
             Event::Html(html) => events.push(Event::Text(html)),
-            Event::InlineHtml(html) => events.push(Event::Code(html)),
+            Event::InlineHtml(html) => {
+                // Two pieces of code side by side would be read as one, with other ends.
+                if matches!(events.last(), Some(Event::Code(_))) {
+                    events.push(Event::Text(" ".into()));
+                }
+                events.push(Event::Code(html));
+            }
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                 let language: String = info.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').take(20).collect();
                 events.push(Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language.into()))));
@@ -46,11 +53,23 @@ pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> Stri
     }
     let mut out = String::with_capacity(text.len() + 64);
     let written = pulldown_cmark_to_cmark::cmark(events.iter(), &mut out, options);
-    if written.is_err() {
-        // What can't be written again is shown as it is, as code.
+    if written.is_err() || !is_safe(&out, options, folder) {
+        // What can't be written again, or reads differently once written, is shown as it is, as code.
         return escape::fenced(&text, "text");
     }
     out
+}
+
+/// Whether what was written holds, as a viewer will read it, nothing but what was meant to stay.
+fn is_safe(markdown: &str, options: Options, folder: &str) -> bool {
+    Parser::new_ext(markdown, options).all(|event| match event {
+        Event::Html(_) | Event::InlineHtml(_) => false,
+        Event::Start(Tag::Image { dest_url, .. }) => dest_url.starts_with(folder) && !dest_url.contains(':'),
+        Event::Start(Tag::Link { dest_url, .. }) => {
+            !dest_url.contains(':') && (dest_url.starts_with(folder) || dest_url.starts_with("#step-"))
+        }
+        _ => true,
+    })
 }
 
 enum Rewritten {
@@ -138,8 +157,15 @@ mod tests {
     #[test]
     fn html_becomes_text() {
         let artifacts = HashSet::new();
-        for input in ["<img src=https://evil.example/x>", "a <script>alert(1)</script> b", "<iframe\nsrc=x>\n\n", "<!-- x --><b onclick=x>"]
-        {
+        for input in [
+            "[a]()<think>",
+            "[a](x)<b>",
+            "<b><i>",
+            "<img src=https://evil.example/x>",
+            "a <script>alert(1)</script> b",
+            "<iframe\nsrc=x>\n\n",
+            "<!-- x --><b onclick=x>",
+        ] {
             let output = sanitize(input, &artifacts, "");
             let html = Parser::new(&output).any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)));
             assert!(!html, "{input} → {output}");
