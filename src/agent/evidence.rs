@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+use super::conversation::Message;
 use super::execution::Output;
-use super::run::Step;
-use super::task::Task;
+use super::run::{Run, Step};
 use crate::profile::ProfileOutcome;
 
 /// Numbers of one step that are looked at; a flood of numbers proves nothing.
@@ -33,10 +33,67 @@ pub struct Written {
 /// What an answer's numbers may come from.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
-    /// The run's task: numbers of question and profiles need no step.
-    pub task: &'a Task,
-    /// Its executed steps.
+    /// The question: its own numbers need no step.
+    pub question: &'a str,
+    /// Profiles of the files: theirs need none either.
+    pub profiles: &'a [ProfileOutcome],
+    /// What was said in the runs before, in a follow-up.
+    pub history: &'a [Message],
+    /// Executed steps.
     pub steps: &'a [Step],
+}
+
+impl<'a> Sources<'a> {
+    /// The sources of a recorded run.
+    pub fn of_run(run: &'a Run) -> Self {
+        // The record's conversation ends with this very answer, so it proves nothing.
+        Self { question: &run.question, profiles: &run.files, history: &[], steps: &run.steps }
+    }
+}
+
+/// Where a number comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// This step put it out.
+    Step(u32),
+    /// It stands in question, profiles, code or an earlier run, or is too small to be a claim.
+    Given,
+    /// Nothing that is known holds it.
+    None,
+}
+
+/// The numbers that are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    steps: Vec<(u32, Vec<f64>)>,
+    given: Vec<f64>,
+}
+
+impl Evidence {
+    /// Collects the numbers of the sources.
+    pub fn of(sources: &Sources<'_>) -> Self {
+        let mut given: Vec<f64> = values(sources.question).collect();
+        given.extend(sources.steps.iter().flat_map(|step| values(&step.code)));
+        given.extend(sources.profiles.iter().flat_map(profiled));
+        for message in sources.history {
+            given.extend(values(&message.content));
+        }
+        Self { steps: sources.steps.iter().map(|step| (step.step, printed(step))).collect(), given }
+    }
+
+    /// Where the number comes from: the first step that put it out, where there is one.
+    pub fn support(&self, written: &Written) -> Support {
+        let holds = |values: &[f64]| values.iter().any(|value| supports(*value, written));
+        // Small whole numbers count things in the answer itself: two groups, the third column.
+        let trivial = written.decimals == 0 && written.value.abs() <= 12.0 && (written.scale - 1.0).abs() < f64::EPSILON;
+        if trivial {
+            return Support::Given;
+        }
+        if let Some((step, _)) = self.steps.iter().find(|(_, values)| holds(values)) {
+            return Support::Step(*step);
+        }
+        if holds(&self.given) { Support::Given } else { Support::None }
+    }
 }
 
 /// Numbers in `text`, but for those within words, names, versions and dates.
@@ -100,7 +157,7 @@ fn within_date(text: &str, start: usize, end: usize) -> bool {
 }
 
 /// Whether `printed` is what `written` says, rounded as it is written.
-pub fn supports(printed: f64, written: &Written) -> bool {
+fn supports(printed: f64, written: &Written) -> bool {
     let unit = 10_f64.powi(-i32::try_from(written.decimals).unwrap_or(300));
     let close = |value: f64| {
         let tolerance = 0.5 * unit + value.abs() * 1e-9;
@@ -113,33 +170,17 @@ pub fn supports(printed: f64, written: &Written) -> bool {
     (written.scale - 1.0).abs() > f64::EPSILON && close(printed / written.scale)
 }
 
-/// The first step whose outputs hold the number.
-pub fn step_of(written: &Written, steps: &[Step]) -> Option<u32> {
-    steps.iter().find(|step| printed(step).iter().any(|value| supports(*value, written))).map(|step| step.step)
-}
-
-/// The numbers of `answer` that stand neither in an output nor in question, profiles or code, as they are written.
+/// The numbers of `answer` that nothing known holds, as they are written.
 pub fn unsupported(answer: &str, sources: &Sources<'_>) -> Vec<String> {
     let written = numbers(answer);
     if written.is_empty() {
         return Vec::new();
     }
-    let mut known: Vec<f64> = sources.steps.iter().flat_map(printed).collect();
-    known.extend(values(&sources.task.question));
-    known.extend(sources.steps.iter().flat_map(|step| values(&step.code)));
-    known.extend(sources.task.profiles.iter().flat_map(profiled));
-    for message in &sources.task.history {
-        known.extend(values(&message.content));
-    }
+    let evidence = Evidence::of(sources);
     let mut out: Vec<String> = Vec::new();
     for number in written {
-        // Small whole numbers count things in the answer itself: two groups, the third column.
-        let trivial = number.decimals == 0 && number.value.abs() <= 12.0 && (number.scale - 1.0).abs() < f64::EPSILON;
-        if trivial || known.iter().any(|value| supports(*value, &number)) {
-            continue;
-        }
         let text = answer[number.range.clone()].to_owned();
-        if !out.contains(&text) && out.len() < MAX_ASKED {
+        if evidence.support(&number) == Support::None && !out.contains(&text) && out.len() < MAX_ASKED {
             out.push(text);
         }
     }
@@ -151,7 +192,7 @@ fn values(text: &str) -> impl Iterator<Item = f64> {
 }
 
 /// All numbers that a step put out.
-pub fn printed(step: &Step) -> Vec<f64> {
+fn printed(step: &Step) -> Vec<f64> {
     let mut out: Vec<f64> = values(&step.stdout).chain(values(&step.stderr)).collect();
     out.extend(step.result.as_deref().into_iter().flat_map(values));
     for output in &step.outputs {
@@ -199,7 +240,7 @@ mod tests {
 
     fn check(stdout: &str, answer: &str) -> Vec<String> {
         let steps = [Step { step: 1, stdout: stdout.to_owned(), ..Step::default() }];
-        unsupported(answer, &Sources { task: &Task::default(), steps: &steps })
+        unsupported(answer, &Sources { question: "", profiles: &[], history: &[], steps: &steps })
     }
 
     #[test]
@@ -234,6 +275,7 @@ mod tests {
             Step { step: 2, stdout: "mean 5.8433".to_owned(), ..Step::default() },
         ];
         let number = &numbers("The mean is 5.84.")[0];
-        assert_eq!(step_of(number, &steps), Some(2));
+        let sources = Sources { question: "", profiles: &[], history: &[], steps: &steps };
+        assert_eq!(Evidence::of(&sources).support(number), Support::Step(2));
     }
 }

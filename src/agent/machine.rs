@@ -308,7 +308,12 @@ impl<'a> Machine<'a> {
             }
             return Effect::Conclude(failed(RunError::new(ErrorKind::Run, self.words.no_answer(), self.words.no_answer_hint())));
         }
-        let sources = evidence::Sources { task: self.task, steps: &self.steps };
+        let sources = evidence::Sources {
+            question: &self.task.question,
+            profiles: &self.task.profiles,
+            history: &self.task.history,
+            steps: &self.steps,
+        };
         let unsupported = if self.checks_numbers() { evidence::unsupported(&answer, &sources) } else { Vec::new() };
         if !unsupported.is_empty() && self.budget.cap(elapsed).is_none() {
             self.done.push(Once::CheckNumbers);

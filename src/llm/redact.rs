@@ -34,7 +34,7 @@ impl Redactor {
         static KEYS: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(
                 r#"(?x) \b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|key)[-_][A-Za-z0-9_\-]{12,} | \bAIza[A-Za-z0-9_\-]{20,}
-                 | (?i:\bbearer\s+)[^\s"',;}]{6,} | (?i:\b(?:api[-_]?key|x-api-key|authorization)["']?\s*[:=]\s*["']?)[^\s"',;}]{6,}"#,
+                 | (?i:\bbearer\s+)[^\s"',;}]{6,} | (?i:\b(?:api[-_]?key|x-api-key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',;}]{6,}"#,
             )
             .unwrap()
         });

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::words::{Words, status, words};
-use super::{escape, sanitize};
+use super::{escape, numbers, sanitize};
 use crate::agent::run::{Artifact, Run, RunStatus, Step};
 use crate::profile::{Language, render};
 
@@ -68,7 +68,11 @@ impl Writer<'_> {
         let run = self.run;
         if let Some(answer) = &run.final_answer {
             let artifacts: HashSet<&str> = run.artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
-            writeln!(out, "{}\n", sanitize::sanitize(answer, &artifacts, &self.options.artifacts))?;
+            let linked = numbers::linked(answer, run, |step| self.step_anchor(step));
+            writeln!(out, "{}\n", sanitize::sanitize(&linked.text, &artifacts, &self.options.artifacts).trim_end())?;
+            if linked.unsupported {
+                writeln!(out, "{} {}\n", numbers::MARK, self.words.unsupported)?;
+            }
         }
         if let Some(error) = &run.error {
             if run.final_answer.is_none() {
@@ -133,7 +137,12 @@ impl Writer<'_> {
     }
 
     fn step_link(&self, step: u32) -> String {
-        format!("[{} {step}](#{}-{step})", self.words.step.to_lowercase(), self.words.step.to_lowercase())
+        format!("[{} {step}](#{})", self.words.step.to_lowercase(), self.step_anchor(step))
+    }
+
+    /// Where a step's heading is within the document.
+    fn step_anchor(&self, step: u32) -> String {
+        format!("{}-{step}", self.words.step.to_lowercase())
     }
 
     fn steps(&self, out: &mut String) -> std::fmt::Result {

@@ -3,6 +3,7 @@
 //! - [`markdown`]: the report that a person reads.
 //! - [`notebook`], [`script`]: a run as something to run again.
 //! - [`words`]: its fixed texts in English and Chinese.
+//! - [`numbers`]: links from the answer's numbers to the steps that printed them.
 //! - [`escape`]: text from a sandbox or a file, made safe to stand in markdown.
 //! - [`sanitize`]: markdown from a model, made safe to be rendered.
 //!
@@ -12,6 +13,7 @@
 pub mod escape;
 mod markdown;
 mod notebook;
+mod numbers;
 pub mod sanitize;
 mod script;
 mod words;

@@ -25,6 +25,7 @@ pub(super) struct Words {
     pub result: &'static str,
     pub code_and_output: &'static str,
     pub sent: &'static str,
+    pub unsupported: &'static str,
 }
 
 pub(super) fn words(language: Language) -> &'static Words {
@@ -72,6 +73,7 @@ static ENGLISH: Words = Words {
     result: "Result",
     code_and_output: "code and output",
     sent: "Sent",
+    unsupported: "No step printed this number.",
 };
 
 static CHINESE: Words = Words {
@@ -95,4 +97,5 @@ static CHINESE: Words = Words {
     result: "结果",
     code_and_output: "代码与输出",
     sent: "已发送",
+    unsupported: "没有任何步骤输出过这个数字。",
 };
