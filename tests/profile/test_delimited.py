@@ -57,6 +57,15 @@ def test_text_in_a_legacy_encoding_is_read_right(codec, write, tmp_path):
     assert load(found, tmp_path).astype(str).values.tolist() == lines[1:]
 
 
+@pytest.mark.parametrize(("codec", "text"), [
+    ("gb18030", "姓名,年龄\n张三,20\n李四,30\n"), ("gb18030", "地区,金额\n北方,1\n北方,2\n"), ("cp949", "이름,나이\n김민수,20\n이영희,30\n"),
+    ("cp932", "氏名,点\n山田,20\n"), ("big5", "姓名,年齡\n張三,20\n"), ("cp1251", "имя,год\nОля,5\n"), ("cp1252", "nom,âge\nZoé,5\n"),
+])
+def test_a_few_characters_are_enough_for_the_encoding(codec, text, write):
+    found = write("short.csv", text.encode(codec))
+    assert [detail["name"] for detail in found["columns_detail"]] == text.split("\n")[0].split(",")
+
+
 def test_invalid_bytes_are_named_with_their_line():
     assert said(fixture("broken_utf8.csv"), "invalid UTF-8", "line 3")
 

@@ -21,10 +21,18 @@ BOMS = [
 ]
 
 # Names that a person knows, by Python codec.
-LABELS = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp1250": "windows-1250", "cp1253": "windows-1253",
+LABELS = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp1250": "windows-1250", "cp1254": "windows-1254", "cp1253": "windows-1253",
           "cp1255": "windows-1255", "cp1256": "windows-1256", "iso8859-7": "iso-8859-7", "iso8859-5": "iso-8859-5",
           "cp932": "shift_jis", "cp949": "cp949"}
 
+# Characters that fill much of any Chinese table: the most frequent ones, and those of usual column names.
+COMMON_HANZI = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经"
+    "么去法学如都同现当没动面起看定天分还进好小部其些主样理心本前开但因只从想实日者意无力它与长把机十民第公此已工使情明性知全三"
+    "又关点正业外将两高间由问很最重并物手应向头文体政美相见被利什二等产或新己制身果加西月话合回特代内信表化老给世位次度门任常先"
+    "海通教原东声提立及比员解水名真论处走义各入几口认条平系气题活更别打女变四总何电数安少报才结反受目太量再感建务做接必场件计管"
+    "期市直资命山金指许统区保至队形社便空决治展马科司五基书非则听白却界达光放强即难且权思王完设式色路记南品住告类求据程北边张该"
+    "交规万取格望术领共确传师观清今切院让识候带导争运姓龄价编号省县京城男李刘陈杨赵周收支额率单订商店客户")
 SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "iso8859-7", "cp1253", "cp1255", "cp1256", "tis-620"]
 FREQUENT = {
     "cyrillic": set("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ"),
@@ -110,7 +118,8 @@ def _multibyte_scores(sample):
         try:
             text = sample.decode(codec)
         except UnicodeDecodeError as error:
-            if len(sample) - error.start > 8:
+            # Only a character cut in two at the end of a sample is no objection.
+            if error.end < len(sample) or "incomplete" not in error.reason or len(sample) < 1000:
                 continue
             text = sample[: error.start].decode(codec, "ignore")
         wide = [char for char in text if ord(char) > 127]
@@ -118,18 +127,21 @@ def _multibyte_scores(sample):
             continue
         score = sum(_everyday(codec, char) for char in wide) / len(wide)
         # A pair of bytes for one character: fewer bytes for each means that single high bytes were letters.
-        if codec != "cp932" and high < 1.6 * len(wide):
+        if codec not in ("cp932", "big5") and high < 1.6 * len(wide):
             score -= 0.5
+        # Big5 draws half of its second bytes from the upper half; signs before letters (20°C) never do.
+        if codec == "big5" and not re.search(rb"[\xa1-\xfe][\xa1-\xfe]", sample):
+            score -= 0.6
         score *= _separation(codec, text)
-        if codec == "gb18030" and len(wide) >= 4 and _all_hangul_rows(sample):
+        if codec == "gb18030" and _all_hangul_rows(sample) and sum(char in COMMON_HANZI for char in wide) < 0.35 * len(wide):
             score *= 0.9
         yield codec, score
 
 
 def _all_hangul_rows(sample):
     """Whether every pair of high bytes lies in the rows that Korean syllables fill; Chinese text goes beyond them."""
-    pairs = set(re.findall(rb"[\x81-\xfe][\x41-\xfe]", sample))
-    return len(pairs) >= 8 and all(0xB0 <= pair[0] <= 0xC8 and pair[1] >= 0xA1 for pair in pairs)
+    pairs = re.findall(rb"[\x81-\xfe][\x41-\xfe]", sample)
+    return all(0xB0 <= pair[0] <= 0xC8 and pair[1] >= 0xA1 for pair in pairs)
 
 
 def _everyday(codec, char):
@@ -170,11 +182,18 @@ def _single_byte(sample):
     mixed = sum(1 for run in runs if any(b > 127 for b in run) and any(b < 128 for b in run))
     whole = sum(1 for run in runs if all(b > 127 for b in run) and len(run) > 2)
     if whole > mixed:
+        high = [byte for byte in sample if byte > 127]
+        # Hebrew has no capitals, so it stays in one block of bytes, where Cyrillic has its vowels at five places.
+        vowels = sum(1 for byte in high if byte in b"\xe0\xe5\xe8\xee\xf3")
+        if all(0xE0 <= byte <= 0xFA for byte in high) and vowels < 0.3 * len(high):
+            return "cp1255"
         best = max(SCRIPT_PAGES, key=lambda codec: _script_score(sample, codec))
         if _script_score(sample, best) > 0.55:
             return best
     if _central_european(sample):
         return "cp1250"
+    if re.search(rb"[\xf0\xfd\xfe\xdd\xd0\xde]", sample) and not re.search(rb"[\xe6\xc6\xe1\xed\xf3]", sample):
+        return "cp1254"
     try:
         sample.decode("cp1252")
     except UnicodeDecodeError:
@@ -203,4 +222,7 @@ def _central_european(sample):
     signs = len(re.findall(rb"(?<=[A-Za-z\x80-\xff])[\xb9\xb3\xbf\xba\xbe\x9c\x9f\x9d](?=[A-Za-z\x80-\xff])", sample))
     carons = len(re.findall(rb"[\x8a\x9a\x8e\x9e\x8d\x8f](?=[A-Za-z\x80-\xff])|(?<=[A-Za-z\x80-\xff])[\x9a\x9e\x9d\xb3\xb9\xbf]", sample))
     high = sum(1 for byte in sample if byte > 127)
+    # The long vowels of Hungarian, among its usual pairs of consonants.
+    if re.search(rb"[\xf5\xfb]", sample) and not re.search(rb"[\xe3\xe7\xea\xf1]", sample) and re.search(rb"gy|sz|ny|cs|ly", sample, re.IGNORECASE):
+        return True
     return signs + carons >= max(1, 0.04 * high)
