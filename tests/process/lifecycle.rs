@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use codeinterp::agent::ports::{Sandbox, SandboxError};
+use codeinterp::agent::ports::{ExecuteOptions, Sandbox, SandboxError};
 use codeinterp::sandbox::{Backend, Mount, StartRequest};
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +87,10 @@ fn a_stopped_sandbox_leaves_nothing() {
         sandbox.stop().await;
         assert!(wait_gone(supervisor, GONE) && wait_gone(monitor, GONE));
         assert!(monitors("stopped").is_empty());
-        assert!(matches!(sandbox.execute("1", &Default::default(), &|_| (), &CancellationToken::new()).await, Err(SandboxError::Gone(_))));
+        assert!(matches!(
+            sandbox.execute("1", &ExecuteOptions::default(), &|_| (), &CancellationToken::new()).await,
+            Err(SandboxError::Gone(_))
+        ));
     });
 }
 
@@ -158,7 +161,10 @@ fn a_killed_monitor_takes_the_sandbox_with_it_and_the_next_start_cleans_up() {
         assert_eq!(records(), 1);
         kill(monitor);
         assert!(wait_gone(supervisor, GONE));
-        assert!(matches!(sandbox.execute("1", &Default::default(), &|_| (), &CancellationToken::new()).await, Err(SandboxError::Gone(_))));
+        assert!(matches!(
+            sandbox.execute("1", &ExecuteOptions::default(), &|_| (), &CancellationToken::new()).await,
+            Err(SandboxError::Gone(_))
+        ));
         assert_eq!(records(), 1);
         start_with(&backend(), &named("after")).await.stop().await;
         assert_eq!(records(), 0);
@@ -171,7 +177,7 @@ fn a_killed_supervisor_is_told_with_its_cause() {
         let sandbox = start_with(&backend(), &named("killed-supervisor")).await;
         let supervisor = children(*monitors("killed-supervisor").first().unwrap())[0];
         kill(supervisor);
-        let error = sandbox.execute("1", &Default::default(), &|_| (), &CancellationToken::new()).await.unwrap_err();
+        let error = sandbox.execute("1", &ExecuteOptions::default(), &|_| (), &CancellationToken::new()).await.unwrap_err();
         assert!(matches!(&error, SandboxError::Gone(reason) if reason.contains("killed")), "{error:?}");
     });
 }

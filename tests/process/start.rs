@@ -1,6 +1,10 @@
 //! Starting, and what is seen from inside.
 
-use crate::support::{block_on, printed, run, start};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use crate::support::{backend, block_on, printed, run, start};
 
 #[test]
 fn a_cell_is_executed_and_variables_persist() {
@@ -26,4 +30,40 @@ fn the_working_directory_is_workspace_and_the_host_is_not_there() {
         assert_eq!(sandbox.info().workdir, "/workspace");
         sandbox.stop().await;
     });
+}
+
+#[test]
+fn every_layer_of_the_confinement_comes_into_force_in_a_trial() {
+    block_on(async { backend().probe().await.unwrap() });
+}
+
+#[test]
+fn a_user_without_privileges_gets_every_layer_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("codeinterp");
+    std::fs::copy(env!("CARGO_BIN_EXE_codeinterp"), &program).unwrap();
+    let spec = serde_json::json!({
+        "id": "trial", "probe": true, "program": "", "arguments": [], "environment": [], "read_only": ["/usr/lib"], "mounts": [],
+        "limits": {"memory": 1 << 28, "cpus": 1.0, "pids": 64, "no_cgroup": false}, "workspace": "",
+    });
+    let mut command = Command::new(program);
+    command.arg("__confine").arg(spec.to_string()).stdin(Stdio::piped()).stderr(Stdio::piped());
+    if nix::unistd::geteuid().is_root() {
+        command.uid(1234).gid(1234);
+    }
+    let mut child = command.spawn().unwrap();
+    // Held open: its end would end the trial.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_helper_started_by_hand_says_what_it_is_and_starts_nothing() {
+    let output = Command::new(env!("CARGO_BIN_EXE_codeinterp")).arg("__confine").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("for codeinterp itself"));
 }

@@ -21,6 +21,7 @@ use crate::agent::ports::{Progress, Sandbox, SandboxError, Sink};
 use crate::agent::run::SandboxInfo;
 use crate::config::SandboxSettings;
 use crate::sandbox::provision::environment::{PACKAGES_VARIABLE, readable};
+use crate::sandbox::provision::lock::hex;
 use crate::sandbox::provision::{Environment, Provisioner, packages};
 use crate::sandbox::{Backend, StartRequest, image, open_sandbox};
 
@@ -341,7 +342,7 @@ async fn modules(
             hasher.update(part);
         }
     }
-    let hash: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = &hex(&hasher.finalize())[..16];
     let parent = cache.join("supervisor");
     let failed = |error: std::io::Error| refused("writing the supervisor", &format!("{}: {error}", parent.display()));
     std::fs::create_dir_all(&parent).map_err(failed)?;

@@ -58,7 +58,7 @@ pub struct Pipes {
 }
 
 /// Goes all the way; returns only where a step fails, or at the end of a probe (`Ok(None)`).
-pub fn enter(spec: &Spec, privilege: Privilege, pipes: Pipes) -> Result<Option<Infallible>, Failure> {
+pub fn enter(spec: &Spec, privilege: Privilege, pipes: &Pipes) -> Result<Option<Infallible>, Failure> {
     // Compiled first: nothing that can fail for dull reasons should come late.
     let filters = Filters::compile().map_err(Failure::at("compiling the system call filter"))?;
     match privilege {
@@ -66,10 +66,10 @@ pub fn enter(spec: &Spec, privilege: Privilege, pipes: Pipes) -> Result<Option<I
             tree::build(spec)?;
             nix::unistd::setgroups(&[]).map_err(Failure::at("leaving all groups"))?;
             unshare(CloneFlags::CLONE_NEWUSER).map_err(Failure::at("making a user namespace"))?;
-            wait_for_maps(&pipes)?;
+            wait_for_maps(pipes)?;
         }
         Privilege::User => {
-            wait_for_maps(&pipes)?;
+            wait_for_maps(pipes)?;
             tree::build(spec)?;
         }
     }

@@ -198,7 +198,7 @@ struct MountPoint {
     options: String,
 }
 
-/// The lines of a mountinfo file (`proc_pid_mountinfo(5))`: fields, a hyphen, then type, source and the file system's options.
+/// The lines of a mountinfo file (`proc_pid_mountinfo(5)`): fields, a hyphen, then type, source and the file system's options.
 fn mount_points(mounts: &str) -> impl Iterator<Item = MountPoint> {
     mounts.lines().filter_map(|line| {
         let (fields, rest) = line.split_once(" - ")?;

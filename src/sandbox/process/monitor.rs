@@ -109,7 +109,7 @@ fn start(spec: &Spec, cgroup: &Cgroup) -> Result<Started, Failure> {
     if pid == 0 {
         // The monitor's ends would keep its pipes open.
         drop((asked, gone, log_out, failure_out));
-        let code = match cage::enter(spec, privilege, Pipes { ask, go, log }) {
+        let code = match cage::enter(spec, privilege, &Pipes { ask, go, log }) {
             Ok(_) => 0,
             Err(reason) => {
                 cage::write_failure(failure, &reason);

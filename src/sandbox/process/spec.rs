@@ -9,6 +9,7 @@ pub const INNER_ID: u32 = 65532;
 
 /// What to start, and in what.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Spec {
     /// Name of this sandbox, unique on the machine: letters, digits and hyphens.
     pub id: String,

@@ -81,11 +81,13 @@ pub fn hash(python: &Python) -> String {
         hasher.update(part.len().to_le_bytes());
         hasher.update(part);
     }
-    let mut hex = String::new();
-    for byte in hasher.finalize() {
-        hex.push_str(&format!("{byte:02x}"));
-    }
-    hex
+    hex(&hasher.finalize())
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| char::from(DIGITS[usize::from(half)])).collect()
 }
 
 /// Names of the packages in a lock.

@@ -54,8 +54,7 @@ fn key(wanted: &[String]) -> String {
     let mut sorted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     sorted.dedup();
-    let digest = Sha256::digest(sorted.join("\n"));
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    lock::hex(&Sha256::digest(sorted.join("\n"))[..8])
 }
 
 async fn build(
