@@ -83,12 +83,13 @@ apt_install() {
 venv() {
   local folder="$1" stamp
   shift
+  command -v python3 >/dev/null || apt_install python3 python3-venv
   stamp="$(python3 -VV) $*"
   if [ -x "$folder/bin/python" ] && [ "$(cat "$folder/.stamp" 2>/dev/null)" = "$stamp" ]; then
     return
   fi
   rm -rf "$folder"
-  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv
   log_run python3 -m venv "$folder"
   log_run "$folder/bin/python" -m pip install -q "$@"
   printf '%s\n' "$stamp" >"$folder/.stamp"
