@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions;
 use genai::{Client, ServiceTarget};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::compatible::Compatible;
@@ -18,8 +17,9 @@ use crate::agent::conversation::{Turn, TurnDelta, TurnRequest};
 use crate::agent::ports::{Model, ModelError, ModelInfo, Sink};
 use crate::config::Settings;
 
-/// Tokens of context that Ollama is asked to keep: its own default (4,096) forgets the start of an analysis silently.
-const OLLAMA_CONTEXT: u64 = 16_384;
+/// Tokens of context that Ollama keeps unless its server was told otherwise: what is longer loses its beginning without
+/// a word, so the conversation is kept shorter than this. (genai's adapter can't ask for more in the request.)
+const OLLAMA_CONTEXT: u64 = 4096;
 
 /// A model over HTTP.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Provider {
         if let Some(most) = request.max_output_tokens {
             options = options.with_max_tokens(most);
         }
-        if self.is_ollama() { options.with_extra_body(json!({"options": {"num_ctx": OLLAMA_CONTEXT}})) } else { options }
+        options
     }
 
     /// One request.
@@ -103,6 +103,12 @@ fn genai_client(http: reqwest::Client) -> Result<Client, ModelError> {
         .map_err(|error| ModelError::Settings(format!("the client of the models can't be made: {error}")))
 }
 
+/// The context of an Ollama server on this machine, by the variable that sets it there.
+fn ollama_context() -> u64 {
+    let told = std::env::var("OLLAMA_CONTEXT_LENGTH").ok().and_then(|text| text.trim().parse().ok());
+    told.filter(|tokens| (1024..=10_000_000).contains(tokens)).unwrap_or(OLLAMA_CONTEXT)
+}
+
 /// Whether the model sees pictures, by its name: families that do at every size.
 fn sees(model: &str) -> bool {
     let name = model.to_ascii_lowercase();
@@ -124,7 +130,7 @@ impl Model for Provider {
             tools: true,
             vision: sees(&self.model),
             language_model: true,
-            context_tokens: self.is_ollama().then_some(OLLAMA_CONTEXT),
+            context_tokens: self.is_ollama().then(ollama_context),
         }
     }
 
