@@ -30,8 +30,7 @@ pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> Stri
                     events.push(Event::Text(" ".into()));
                     events.push(Event::Code(address.into()));
                 }
-                Some(Rewritten::Shown(_)) => {}
-                Some(Rewritten::Dropped) | None => {}
+                Some(Rewritten::Shown(_) | Rewritten::Dropped) | None => {}
             },
             // A block of HTML becomes a block of code; HTML within a line becomes code within the line.
             Event::Start(Tag::HtmlBlock) => events.push(Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced("text".into())))),
