@@ -1,22 +1,15 @@
 //! Types and statistics of columns.
 //!
 //! Two passes over the cells: the first finds each column's type, missing cells and range, the second, which needs
-//! both, counts distinct values and fills the histogram. What counts as missing, as a number or as a truth value is
-//! what pandas' `read_csv` takes by default (`pandas._libs.parsers.STR_NA_VALUES` and its tokenizer).
+//! both, counts distinct values and fills the histogram.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 
-use super::problems::{Problem, ProblemKind, Problems};
-use super::rows::Records;
-use super::{Format, LiveProfile, MAX_COLUMNS};
+use super::values::{Number, Value, as_float, is_boolean, is_date, is_missing, number};
 
 /// Distinct values that are counted exactly; beyond, the number is a lower bound.
 const MAX_DISTINCT: usize = 200_000;
-
-/// Rows between two looks at whether the work is stale.
-const STALE_EVERY: u64 = 2_048;
 
 /// Bars of a histogram.
 const BARS: usize = 12;
@@ -77,95 +70,6 @@ impl LiveColumn {
             ColumnKind::Boolean | ColumnKind::Nested | ColumnKind::Date | ColumnKind::Text => "object",
         }
     }
-}
-
-/// One cell as the statistics see it.
-#[derive(Debug, Clone)]
-pub(super) enum Value<'a> {
-    /// Nothing.
-    Missing,
-    /// Text of a delimited file: what it is, is found by looking.
-    Raw(Cow<'a, str>),
-    /// Text of a JSON string: never a number.
-    Text(Cow<'a, str>),
-    /// A JSON truth value.
-    Boolean(bool),
-    /// A JSON array or object.
-    Nested,
-}
-
-/// What pandas' `read_csv` takes for missing by default.
-fn is_missing(text: &str) -> bool {
-    matches!(
-        text,
-        "" | "#N/A"
-            | "#N/A N/A"
-            | "#NA"
-            | "-1.#IND"
-            | "-1.#QNAN"
-            | "-NaN"
-            | "-nan"
-            | "1.#IND"
-            | "1.#QNAN"
-            | "<NA>"
-            | "N/A"
-            | "NA"
-            | "NULL"
-            | "NaN"
-            | "None"
-            | "n/a"
-            | "nan"
-            | "null"
-    )
-}
-
-/// A cell's number, as `read_csv` reads it with a decimal point.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Number {
-    Integer(i64),
-    Float(f64),
-}
-
-fn number(text: &str) -> Option<Number> {
-    let text = text.trim_matches([' ', '\t']);
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    match unsigned.bytes().next()? {
-        b'0'..=b'9' | b'.' => {}
-        b'i' | b'I' if matches!(unsigned.to_ascii_lowercase().as_str(), "inf" | "infinity") => {}
-        _ => return None,
-    }
-    if unsigned.bytes().all(|byte| byte.is_ascii_digit())
-        && let Ok(value) = text.parse()
-    {
-        return Some(Number::Integer(value));
-    }
-    text.parse().ok().map(Number::Float)
-}
-
-fn is_boolean(text: &str) -> bool {
-    matches!(text, "True" | "TRUE" | "true" | "False" | "FALSE" | "false")
-}
-
-/// `2024-01-31`, `2024/1/31`, `31.01.2024`, `01/31/2024`, each with an optional time after a blank or a `T`.
-fn is_date(text: &str) -> bool {
-    let day = text.split([' ', 'T']).next().unwrap_or(text);
-    let mut separator = None;
-    let mut groups = [0_usize; 3];
-    let mut group = 0;
-    for byte in day.bytes() {
-        match byte {
-            b'0'..=b'9' => groups[group] += 1,
-            b'-' | b'/' | b'.' => {
-                if *separator.get_or_insert(byte) != byte || group == 2 {
-                    return false;
-                }
-                group += 1;
-            }
-            _ => return false,
-        }
-    }
-    let short = |length: usize| (1..=2).contains(&length);
-    group == 2 && ((groups[0] == 4 && short(groups[1]) && short(groups[2])) || (short(groups[0]) && short(groups[1]) && groups[2] == 4))
 }
 
 #[derive(Debug, Default)]
@@ -267,13 +171,35 @@ impl Pass1 {
     }
 }
 
-type Hashes = HashSet<u64, BuildHasherDefault<DefaultHasher>>;
+/// Hashes, which need not be hashed again to be kept in a set.
+type Hashes = HashSet<u64, BuildHasherDefault<Itself>>;
+
+/// The hash of a hash is itself.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
 
 struct Pass2 {
     kind: ColumnKind,
     almost: Option<ColumnKind>,
     low: f64,
     width: f64,
+    hasher: BuildHasherDefault<DefaultHasher>,
     seen: Hashes,
     overflow: bool,
     bars: Vec<u64>,
@@ -296,6 +222,7 @@ impl Pass2 {
             almost: first.almost(),
             low,
             width: high - low,
+            hasher: BuildHasherDefault::default(),
             seen: Hashes::default(),
             overflow: false,
             bars,
@@ -306,46 +233,51 @@ impl Pass2 {
 
     /// Takes a cell; true where it is not what almost all cells of the column are.
     fn take(&mut self, value: &Value<'_>) -> bool {
-        let hasher = self.seen.hasher();
-        let hash = match value {
-            Value::Missing | Value::Nested => return false,
-            Value::Boolean(value) => hasher.hash_one(value),
-            Value::Text(text) => hasher.hash_one(text.as_ref()),
-            Value::Raw(text) if is_missing(text) => return false,
-            Value::Raw(text) => match self.kind {
-                ColumnKind::Integer | ColumnKind::Float => match number(text) {
-                    // One value, however it is written.
-                    Some(Number::Integer(value)) if self.kind == ColumnKind::Integer => hasher.hash_one(value),
-                    Some(number) => {
-                        let value = as_float(number);
-                        hasher.hash_one(if value == 0.0 { 0 } else { value.to_bits() })
-                    }
-                    None => return false,
-                },
-                ColumnKind::Boolean => hasher.hash_one(text.eq_ignore_ascii_case("true")),
-                _ => hasher.hash_one(text.as_ref()),
-            },
-        };
-        if self.seen.len() < MAX_DISTINCT {
-            self.seen.insert(hash);
-        } else if !self.seen.contains(&hash) {
-            self.overflow = true;
-        }
-        let (Value::Raw(text) | Value::Text(text)) = value else { return false };
-        if matches!(self.kind, ColumnKind::Date | ColumnKind::Text) {
-            match &mut self.texts {
-                None => self.texts = Some((text.to_string(), text.to_string())),
-                Some((low, _)) if text.as_ref() < low.as_str() => *low = text.to_string(),
-                Some((_, high)) if text.as_ref() > high.as_str() => *high = text.to_string(),
-                Some(_) => {}
+        match value {
+            Value::Missing | Value::Nested => false,
+            Value::Boolean(value) => {
+                self.see(self.hasher.hash_one(value));
+                false
             }
+            Value::Text(text) => self.text(text),
+            Value::Raw(text) if is_missing(text) => false,
+            Value::Raw(text) => match self.kind {
+                ColumnKind::Integer | ColumnKind::Float => {
+                    if let Some(number) = number(text) {
+                        self.number(number);
+                    }
+                    false
+                }
+                ColumnKind::Boolean => {
+                    self.see(self.hasher.hash_one(text.eq_ignore_ascii_case("true")));
+                    false
+                }
+                _ => self.text(text),
+            },
         }
-        if !self.bars.is_empty()
-            && let Some(value) = number(text).map(as_float)
-        {
+    }
+
+    /// One value, however it is written.
+    fn number(&mut self, number: Number) {
+        let value = as_float(number);
+        self.see(match number {
+            Number::Integer(value) if self.kind == ColumnKind::Integer => self.hasher.hash_one(value),
+            _ => self.hasher.hash_one(if value == 0.0 { 0 } else { value.to_bits() }),
+        });
+        if !self.bars.is_empty() {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a bar's index")]
             let bar = (((value - self.low) / self.width * BARS as f64) as usize).min(BARS - 1);
             self.bars[bar] += 1;
+        }
+    }
+
+    fn text(&mut self, text: &str) -> bool {
+        self.see(self.hasher.hash_one(text));
+        match &mut self.texts {
+            None => self.texts = Some((text.to_owned(), text.to_owned())),
+            Some((low, _)) if text < low.as_str() => text.clone_into(low),
+            Some((_, high)) if text > high.as_str() => text.clone_into(high),
+            Some(_) => {}
         }
         let odd = match self.almost {
             Some(ColumnKind::Date) => !is_date(text),
@@ -355,13 +287,13 @@ impl Pass2 {
         self.offenders += u64::from(odd);
         odd
     }
-}
 
-#[allow(clippy::cast_precision_loss, reason = "pandas' float64")]
-fn as_float(number: Number) -> f64 {
-    match number {
-        Number::Integer(value) => value as f64,
-        Number::Float(value) => value,
+    fn see(&mut self, hash: u64) {
+        if self.seen.len() < MAX_DISTINCT {
+            self.seen.insert(hash);
+        } else if !self.seen.contains(&hash) {
+            self.overflow = true;
+        }
     }
 }
 
@@ -452,85 +384,9 @@ fn column(name: String, rows: u64, first: Pass1, second: Pass2) -> LiveColumn {
     }
 }
 
-/// Names as pandas gives them: the second `a` is `a.1`, an empty one `Unnamed: 3`.
-fn names(header: &[Cow<'_, str>]) -> Vec<String> {
-    let mut taken: HashSet<String> = HashSet::new();
-    header
-        .iter()
-        .enumerate()
-        .map(|(at, name)| {
-            let base = if name.is_empty() { format!("Unnamed: {at}") } else { name.to_string() };
-            let mut free = base.clone();
-            let mut number = 0;
-            while !taken.insert(free.clone()) {
-                number += 1;
-                free = format!("{base}.{number}");
-            }
-            free
-        })
-        .collect()
-}
-
-/// The profile of delimited text.
-pub(super) fn of_delimited(text: &str, delimiter: u8, stale: &dyn Fn() -> bool) -> Option<LiveProfile> {
-    let mut problems = Problems::default();
-    let mut records = Records::new(text, delimiter);
-    let header = records.next()?;
-    let width = header.cells.len();
-    let titles: Vec<Cow<'_, str>> = header.cells.iter().take(MAX_COLUMNS).map(|cell| cell.value(text)).collect();
-    problems.header(&header, &titles);
-    let mut collector = Collector::new(names(&titles));
-    let mut starts = vec![u32::try_from(header.start).ok()?];
-    // Rows are read twice: the first record after the header is where the second pass begins, too.
-    for (number, record) in (1_u64..).zip(records) {
-        if number.is_multiple_of(STALE_EVERY) && stale() {
-            return None;
-        }
-        starts.push(u32::try_from(record.start).ok()?);
-        problems.record(&record, width);
-        let mut hash = std::hash::DefaultHasher::new();
-        for (column, cell) in record.cells.iter().enumerate() {
-            let value = Value::Raw(cell.value(text));
-            if let Value::Raw(text) = &value {
-                std::hash::Hash::hash(if is_missing(text) { "" } else { text }, &mut hash);
-            }
-            collector.first(column, &value);
-        }
-        collector.row(std::hash::Hasher::finish(&hash));
-    }
-    collector.turn();
-    let mut again = Records::new(text, delimiter);
-    again.next();
-    for (number, record) in (1_u64..).zip(again) {
-        if number.is_multiple_of(STALE_EVERY) && stale() {
-            return None;
-        }
-        for (column, cell) in record.cells.iter().enumerate() {
-            if let Some((kind, _)) = collector.second(column, &Value::Raw(cell.value(text))) {
-                problems.push(Problem {
-                    range: cell.range.clone(),
-                    kind: ProblemKind::OddCell { column: titles[column].to_string(), expected: kind },
-                });
-            }
-        }
-    }
-    problems.mixed((0..titles.len()).map(|column| collector.offenders(column)));
-    problems.characters(text);
-    let (rows, duplicate_rows) = (collector.row_count, collector.duplicates);
-    let (problems, problem_count) = problems.finish();
-    Some(LiveProfile {
-        format: Format::Delimited(Some(delimiter)),
-        rows,
-        duplicate_rows,
-        columns: collector.finish(),
-        problems,
-        problem_count,
-        starts,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::table::of_delimited;
     use super::*;
 
     fn column(cells: &str) -> LiveColumn {
@@ -567,17 +423,5 @@ mod tests {
     fn identifiers_with_leading_zeros_are_noticed() {
         assert!(column("007 012").leading_zeros);
         assert!(!column("7 0").leading_zeros);
-    }
-
-    #[test]
-    fn names_are_made_unique_as_pandas_does() {
-        let header = ["a", "a", "", "a.1"].map(Cow::Borrowed);
-        assert_eq!(names(&header), ["a", "a.1", "Unnamed: 2", "a.1.1"]);
-    }
-
-    #[test]
-    fn duplicate_rows_are_counted() {
-        let profile = of_delimited("a,b\n1,2\n1,2\n1,3\n1,2\n", b',', &|| false).expect("a profile");
-        assert_eq!((profile.rows, profile.duplicate_rows), (4, 2));
     }
 }

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use super::columns::{Collector, Value};
+use super::columns::Collector;
 use super::problems::{Problem, ProblemKind, Problems};
+use super::values::Value;
 use super::{Format, LiveProfile, MAX_COLUMNS};
 
 /// A field of a record, found by its place.

@@ -6,8 +6,9 @@
 //!
 //! - [`dialect`]: delimiter of delimited text.
 //! - [`rows`]: records and cells of delimited text, with their places.
+//! - [`table`]: the profile of delimited text.
 //! - [`json`]: records of JSON and JSON Lines, with the places of their fields.
-//! - [`columns`]: types and statistics of columns.
+//! - [`columns`]: types and statistics of columns; [`values`]: what a cell is.
 //! - [`problems`]: what is broken in the data, and where.
 //! - [`text`]: the sentences that hovers and hints show.
 //!
@@ -18,7 +19,9 @@ mod dialect;
 mod json;
 mod problems;
 mod rows;
+mod table;
 mod text;
+mod values;
 
 use std::ops::Range;
 
@@ -86,7 +89,7 @@ pub fn profile(text: &str, format: Format, stale: &dyn Fn() -> bool) -> Option<L
     match format {
         Format::Delimited(delimiter) => {
             let delimiter = delimiter.or_else(|| dialect::delimiter(text))?;
-            columns::of_delimited(text, delimiter, stale)
+            table::of_delimited(text, delimiter, stale)
         }
         Format::JsonLines => json::of_lines(text, stale),
         Format::Json => json::of_document(text, stale),

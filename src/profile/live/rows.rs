@@ -50,7 +50,7 @@ fn unquoted(inner: &str) -> String {
 }
 
 /// One record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// Where it starts.
     pub start: usize,
@@ -74,23 +74,32 @@ impl<'a> Records<'a> {
     }
 }
 
+impl Records<'_> {
+    /// Reads the next record into `record`, whose memory is used again; false at the end.
+    pub fn read(&mut self, record: &mut Record) -> bool {
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                None => return false,
+                Some(b'\r' | b'\n') => self.at += 1,
+                Some(b' ' | b'\t') if self.delimiter != bytes[self.at] && is_blank_line(bytes, self.at) => self.at += 1,
+                Some(_) => break,
+            }
+        }
+        record.start = self.at;
+        record.cells.clear();
+        record.unclosed = None;
+        self.at = scan(bytes, self.at, self.delimiter, &mut record.cells, &mut record.unclosed);
+        true
+    }
+}
+
 impl Iterator for Records<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        let bytes = self.text.as_bytes();
-        loop {
-            match bytes.get(self.at)? {
-                b'\r' | b'\n' => self.at += 1,
-                b' ' | b'\t' if self.delimiter != bytes[self.at] && is_blank_line(bytes, self.at) => self.at += 1,
-                _ => break,
-            }
-        }
-        let start = self.at;
-        let mut cells = Vec::new();
-        let mut unclosed = None;
-        self.at = scan(bytes, start, self.delimiter, &mut cells, &mut unclosed);
-        Some(Record { start, cells, unclosed })
+        let mut record = Record::default();
+        self.read(&mut record).then_some(record)
     }
 }
 
