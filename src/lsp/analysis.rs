@@ -174,12 +174,17 @@ pub fn profiled(state: &mut State, uri: &Url, revision: u64, profile: Option<Arc
     }
     let hint = |profile: &Option<Arc<LiveProfile>>| profile.as_deref().map(live::header_hint);
     let old = document.profile.as_ref().and_then(|(_, profile)| hint(profile));
+    // Whether JSON is a table, and has lenses, is known by now.
+    let became_table = document.format == Some(Format::Json) && old.is_none() && profile.is_some();
     let changed = old != hint(&profile);
     document.profile = Some((revision, profile));
     let waiters = std::mem::take(&mut document.waiters);
     publish(state, uri);
     if changed && state.settings.hints.columns && state.features.inlay_hint_refresh {
         state.outbox.refresh_hints();
+    }
+    if became_table && state.features.code_lens_refresh {
+        state.outbox.refresh_lenses();
     }
     for waiter in waiters {
         waiter(state);

@@ -17,6 +17,9 @@ const PRESETS: [(&str, &str); 3] = [
     ("Find problems", "Find problems in this data: errors, outliers, duplicates, gaps, values that contradict each other."),
 ];
 
+/// Lines of a selection that is searched for a question.
+const MAX_QUESTION_LINES: u32 = 500;
+
 /// The kind of this server's actions.
 pub fn kind() -> lsp::CodeActionKind {
     lsp::CodeActionKind::Custom("codeinterp".into())
@@ -72,7 +75,9 @@ fn action(title: &str, command: lsp::Command) -> lsp::CodeActionResponse {
 fn of_selection(document: &Document, uri: &Url, range: &lsp::Range, state: &State) -> Vec<lsp::CodeActionResponse> {
     let ask = |question: &str| json!({"uri": uri, "range": range, "question": question});
     let mut actions = Vec::new();
-    let selected = selection::select(document, uri, range, state.features.encoding);
+    // Questions stand in small selections; a table of megabytes is not copied to look for one.
+    let small = range.start.line.abs_diff(range.end.line) <= MAX_QUESTION_LINES;
+    let selected = small.then(|| selection::select(document, uri, range, state.features.encoding)).flatten();
     if let Some(question) = selected.and_then(|selected| selected.question) {
         let title = format!("Ask: {}", question.chars().take(60).collect::<String>());
         actions.push(action(&title, command(&title, "askSelection", ask(&question))));
