@@ -219,7 +219,7 @@ mod tests {
             false,
         );
         check("file:///w/x.json", "json", "{\"a\": [1, 2]}", range((0, 2), (0, 9)), "x.selection.json", "{\"a\": [1, 2]}", false);
-        check("file:///w/x.json", "json", "{\"a\":\n[1,\n2]}", range((0, 2), (1, 2)), "x.selection.txt", "\":\n[1", false);
+        check("file:///w/x.json", "json", "{\"a\":\n[1,\n2]}", range((0, 2), (1, 2)), "x.selection.txt", "a\":\n[1", false);
         check("file:///w/s.log", "log", "one\ntwo\n", range((0, 1), (1, 2)), "s.selection.log", "ne\ntw", false);
         check("untitled:Untitled-1", "plaintext", "x y", range((0, 0), (0, 1)), "untitled.selection.txt", "x", false);
     }
