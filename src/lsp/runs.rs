@@ -340,10 +340,13 @@ pub fn saved(state: &mut State, uri: &Url) {
     }
 }
 
+/// Where a cell ran, its lines, its present code, and the title of its run.
+type ChangedCell = (Arc<Session>, Anchor, String, String);
+
 /// The latest run of each cell that has changed since, with the cell's present code, in the order of the document.
-fn changed_cells(state: &State, uri: &Url) -> Vec<(Arc<Session>, Anchor, String, String)> {
+fn changed_cells(state: &State, uri: &Url) -> Vec<ChangedCell> {
     let Some(document) = state.documents.get(uri) else { return Vec::new() };
-    let mut cells: BTreeMap<u32, Option<(Arc<Session>, Anchor, String, String)>> = BTreeMap::new();
+    let mut cells: BTreeMap<u32, Option<ChangedCell>> = BTreeMap::new();
     for entry in state.runs.about(uri).filter(|entry| entry.code && !entry.anchor.whole && !entry.hidden) {
         cells.entry(entry.anchor.line()).or_insert_with(|| {
             let lines = entry.anchor.first as usize..=entry.anchor.last as usize;
