@@ -55,7 +55,7 @@ fn plain_ranges(markdown: &str) -> Vec<std::ops::Range<usize>> {
         match event {
             Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_) | Tag::Heading { .. } | Tag::HtmlBlock) => inside += 1,
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock | TagEnd::Heading(_) | TagEnd::HtmlBlock) => {
-                inside = inside.saturating_sub(1)
+                inside = inside.saturating_sub(1);
             }
             Event::Text(_) if inside == 0 => match ranges.last_mut() {
                 // Adjacent pieces of text may divide a number.
