@@ -53,8 +53,12 @@ fn report(event: &Event) {
 fn run(spec: &Spec) -> Result<(), Failure> {
     // Out of the terminal's reach: a Ctrl-C there is the server's to handle.
     let _ = nix::unistd::setsid();
-    // SAFETY: plain system call.
-    unsafe { libc::umask(0o022) };
+    // What the server inherited of its own parents must not stay open because of this process, or reach the sandbox.
+    // SAFETY: plain system calls; nothing of this process is open yet beyond the standard streams.
+    unsafe {
+        libc::close_range(3, libc::c_uint::MAX, 0);
+        libc::umask(0o022);
+    }
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         signals.add(signal);
