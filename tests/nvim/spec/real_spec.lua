@@ -210,13 +210,15 @@ test('when Neovim is killed, server, sandbox and kernel end with it', function()
     '-c',
     'luafile ' .. script,
   })
-  eventually('the code runs', function()
+  local ran = vim.wait(RUN_MS, function()
     return vim.fn.filereadable('running') == 1
-  end, RUN_MS)
+  end, 20)
   local processes = descendants(victim.pid)
+  -- First of all: a test that fails must leave nothing behind either.
+  victim:kill('sigkill')
+  equal(true, ran, 'the code runs')
   -- At least the server, the supervisor and the kernel.
   equal(true, vim.tbl_count(processes) >= 3, vim.inspect(processes))
-  victim:kill('sigkill')
   all_end(processes)
 end)
 
