@@ -27,6 +27,7 @@ pub(super) async fn ensure(
     if exists(engine, &context.tag).await? {
         return Ok(context.tag);
     }
+    progress(Progress { what: "Making the sandbox image ready (another process may be building it)".to_owned(), fraction: None });
     let _one_build = tokio::select! {
         lock = build_lock() => lock?,
         () = cancel.cancelled() => return Err(SandboxError::Cancelled),
