@@ -100,6 +100,16 @@ export function journeys(parts: Parts): Group[] {
           await (await bench.frameWith('img[src*="artifacts"]')).locator('img').first().waitFor();
           await bench.screenshot('journey-history');
         },
+        'the sample table needs a click for its report': async (bench) => {
+          await bench.command('View: Close All Editors');
+          await bench.command('Code Interpreter: Open a Sample Table');
+          await bench.tab('sales.csv').waitFor();
+          await bench.page.locator('.editor-actions .action-label[aria-label*="Analyze File"]').first().click();
+          const report = await bench.frameWith('img[src*="artifacts"]');
+          await bench.pixels(report.locator('img').first(), 500);
+          await idle(bench);
+          await bench.screenshot('journey-sample');
+        },
         'reports and charts follow a light theme': async (bench) => {
           await bench.command('Preferences: Toggle between Light/Dark Themes');
           await bench.page.waitForSelector('.monaco-workbench.vs');

@@ -6,13 +6,17 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { Group } from './group';
 import { type Parts, root } from './parts';
-import { scripted } from './scripted';
-import { Workbench } from './workbench';
+import { scripted, TABLE } from './scripted';
+import { type Setup, Workbench } from './workbench';
 
-/** Scenarios with a model of the editor. */
+/** Scenarios with a model of the editor: the real program, and the scripted server for a refusal's exact words. */
 export function models(parts: Parts): Group[] {
-  const start = (): Promise<Workbench> =>
-    Workbench.start(parts, scripted(parts, { settings: { 'codeinterp.model': 'editor' }, extensions: [packModel()], args: ['--enable-proposed-api', 'codeinterp-test.language-model'] }));
+  const more = (): Partial<Setup> => ({ extensions: [packModel()], args: ['--enable-proposed-api', 'codeinterp-test.language-model'] });
+  const settings = { 'codeinterp.model': 'editor' };
+  const real = {
+    settings: { ...settings, 'codeinterp.server.path': parts.binary, 'codeinterp.sandbox.backend': 'process' },
+    files: { 'sales.csv': TABLE },
+  };
   const ask = async (bench: Workbench, consent: RegExp): Promise<void> => {
     await bench.open('sales.csv');
     await bench.command('Code Interpreter: Ask About File…');
@@ -25,19 +29,21 @@ export function models(parts: Parts): Group[] {
   return [
     {
       name: 'models',
-      start,
+      start: () => Workbench.start(parts, { ...more(), ...real }),
       scenarios: {
         "the editor's model answers once its use is allowed": async (bench) => {
           await ask(bench, /Allow/);
           const report = await bench.frameWith('h1');
-          await report.locator('body', { hasText: "df = pd.read_csv('sales.csv')" }).waitFor();
+          await report.locator('body', { hasText: 'By rote: the table has as many rows' }).waitFor();
+          await report.locator('summary').first().click();
+          await report.locator('body', { hasText: 'rows 4' }).waitFor();
           await bench.screenshot('models-answer');
         },
       },
     },
     {
       name: 'models refused',
-      start,
+      start: () => Workbench.start(parts, scripted(parts, { ...more(), settings })),
       scenarios: {
         'a refusal is told, and nothing hangs': async (bench) => {
           await ask(bench, /Cancel/);
