@@ -68,7 +68,7 @@ impl Provider {
         matches!(&self.wire, Wire::Genai { service, .. } if service.model.adapter_kind == AdapterKind::Ollama)
     }
 
-    fn options(&self, request: &TurnRequest) -> ChatOptions {
+    fn options(request: &TurnRequest) -> ChatOptions {
         let mut options = ChatOptions::default().with_capture_usage(true).with_capture_tool_calls(true);
         if let Some(most) = request.max_output_tokens {
             options = options.with_max_tokens(most);
@@ -82,7 +82,7 @@ impl Provider {
         match &self.wire {
             Wire::Compatible(server) => server.turn(request, &asked, deltas).await,
             Wire::Genai { client, service } => {
-                let options = self.options(request);
+                let options = Self::options(request);
                 let response = client
                     .exec_chat_stream(ServiceTarget::clone(service), convert::request(request), Some(&options))
                     .await
@@ -162,7 +162,7 @@ impl Model for Provider {
             Wire::Compatible(server) => Ok(Some(server.body(request))),
             Wire::Genai { service, .. } => {
                 let client = genai_client(http::client("127.0.0.1", &self.deadlines)?)?;
-                preview::body(&client, ServiceTarget::clone(service), convert::request(request), &self.options(request)).await.map(Some)
+                preview::body(&client, ServiceTarget::clone(service), convert::request(request), &Self::options(request)).await.map(Some)
             }
         }
     }
