@@ -64,9 +64,7 @@ fn is_safe(markdown: &str, options: Options, folder: &str) -> bool {
     Parser::new_ext(markdown, options).all(|event| match event {
         Event::Html(_) | Event::InlineHtml(_) => false,
         Event::Start(Tag::Image { dest_url, .. }) => dest_url.starts_with(folder) && !dest_url.contains(':'),
-        Event::Start(Tag::Link { dest_url, .. }) => {
-            !dest_url.contains(':') && (dest_url.starts_with(folder) || dest_url.starts_with("#step-"))
-        }
+        Event::Start(Tag::Link { dest_url, .. }) => !dest_url.contains(':') && (dest_url.starts_with(folder) || is_step(&dest_url)),
         _ => true,
     })
 }
@@ -77,8 +75,14 @@ enum Rewritten {
     Dropped,
 }
 
+/// Whether a link leads to a step of this document, in either of its languages.
+fn is_step(target: &str) -> bool {
+    let number = target.strip_prefix("#step-").or_else(|| target.strip_prefix("#步骤-"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn start_link(events: &mut Vec<Event<'_>>, target: &str, artifacts: &HashSet<&str>, folder: &str) -> Rewritten {
-    let link = if target.starts_with("#step-") && target[6..].bytes().all(|byte| byte.is_ascii_digit()) {
+    let link = if is_step(target) {
         target.to_owned()
     } else if let Some(name) = artifact_of(target, artifacts) {
         format!("{folder}{}", escape::link_target(&name))
@@ -151,6 +155,7 @@ mod tests {
         check("[run](command:workbench.action.terminal.new)", "run `command:workbench.action.terminal.new`");
         check("<https://evil.example/>", "https://evil.example/ `https://evil.example/`");
         check("[step 2](#step-2)", "[step 2](#step-2)");
+        check("[2.5](#步骤-2)", "[2.5](#步骤-2)");
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Languag
     let shown = query.top.map_or(20, i64::abs);
     let by = match language {
         Language::English => sentence_start(&format!("{} by {group}", if counts { "the number of rows" } else { said })),
-        Language::Chinese => format!("按 {group} 的{}", if counts { "行数" } else { said }),
+        Language::Chinese => format!("按 {group} 的 {}", if counts { "行数" } else { said }),
     };
     let (first, order) = match language {
         Language::English => (
