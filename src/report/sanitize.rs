@@ -155,7 +155,7 @@ mod tests {
         check("[run](command:workbench.action.terminal.new)", "run `command:workbench.action.terminal.new`");
         check("<https://evil.example/>", "https://evil.example/ `https://evil.example/`");
         check("[step 2](#step-2)", "[step 2](#step-2)");
-        check("[2.5](#步骤-2)", "[2.5](#步骤-2)");
+        check("[步骤 2](#步骤-2)", "[步骤 2](#步骤-2)");
     }
 
     #[test]
