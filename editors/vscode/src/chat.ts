@@ -6,7 +6,8 @@ import * as vscode from 'vscode';
 import { type LanguageClient, LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import { fit, toolSchema, toTurns, type Turn } from './chat_messages';
 import { type ChatParams, type ChatResult, methods } from './lsp_ext';
-import { message } from './server';
+import { keyOf, pickEditorModel } from './editor_models';
+import { message } from './messages';
 
 /** Answers the server's questions to the editor's models. */
 export function registerChat(client: LanguageClient, log: vscode.LogOutputChannel): void {
@@ -83,24 +84,6 @@ async function chosenModel(): Promise<vscode.LanguageModelChat> {
     );
   }
   return models.length === 1 ? only : pickEditorModel(models);
-}
-
-/** Lets the person choose among the editor's models, and remembers the choice in the settings. */
-export async function pickEditorModel(models: readonly vscode.LanguageModelChat[]): Promise<vscode.LanguageModelChat> {
-  const items = models.map((model) => ({ label: model.name, description: model.vendor, model }));
-  const choice = await vscode.window.showQuickPick(items, {
-    placeHolder: vscode.l10n.t("Which of the editor's language models shall Code Interpreter use?"),
-    ignoreFocusOut: true,
-  });
-  if (choice === undefined) {
-    throw new vscode.CancellationError();
-  }
-  await vscode.workspace.getConfiguration('codeinterp').update('editorModel', keyOf(choice.model), vscode.ConfigurationTarget.Global);
-  return choice.model;
-}
-
-function keyOf(model: vscode.LanguageModelChat): string {
-  return `${model.vendor}/${model.family}`;
 }
 
 function toResponseError(error: unknown, token: vscode.CancellationToken): ResponseError<{ kind: string }> {

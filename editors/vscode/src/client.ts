@@ -18,6 +18,8 @@ import { mergedSettings, userSettings } from './config';
 import { withInlineImages } from './hover_images';
 import { select } from './settings';
 
+export { registerChat } from './chat';
+
 /** What the client needs of the others. */
 export interface ClientHooks {
   log: vscode.LogOutputChannel;

@@ -7,8 +7,7 @@
  */
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
-import { registerChat } from './chat';
-import { createClient } from './client';
+import type { createClient } from './client';
 import { registerCommands } from './commands';
 import { currentUri } from './commands/kernel';
 import { keys } from './config';
@@ -55,8 +54,10 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   const ctx: Ctx = { context, log, server: theServer, runs, fs, reports, outputs, status, secrets, reloadRuns, refreshVariables: () => variables.refresh() };
 
-  function connect(spawnServer: Parameters<typeof createClient>[0]): LanguageClient {
-    const client = createClient(spawnServer, {
+  async function connect(spawnServer: Parameters<typeof createClient>[0]): Promise<LanguageClient> {
+    // A bundle of its own: the client library is most of the code, and activation does not wait for it.
+    const library = await import('./client.js');
+    const client = library.createClient(spawnServer, {
       log,
       keys: settingKeys,
       closed: () => theServer.connectionClosed(),
@@ -69,7 +70,7 @@ export function activate(context: vscode.ExtensionContext): void {
       fs.documentChanged(vscode.Uri.parse(uri));
       return null;
     });
-    registerChat(client, log);
+    library.registerChat(client, log);
     return client;
   }
 

@@ -8,6 +8,7 @@ import type { LanguageClient } from 'vscode-languageclient/node';
 import { Backoff } from './backoff';
 import type { ServerCommands } from './lsp_ext';
 import { locate } from './locate';
+import { message } from './messages';
 import { isSupported, MINIMUM, parseVersion } from './version';
 
 /** What the status bar shows about the server. */
@@ -17,7 +18,7 @@ export type ServerState = 'stopped' | 'starting' | 'running' | 'failed';
 const VERSION_TIMEOUT = 10_000;
 
 /** Builds a client around a process that `Server` spawns. */
-export type ClientFactory = (spawnServer: () => Promise<ChildProcess>) => LanguageClient;
+export type ClientFactory = (spawnServer: () => Promise<ChildProcess>) => Promise<LanguageClient>;
 
 /** A failure whose message was already shown to the person: callers stay silent about it. */
 export class ShownError extends Error {}
@@ -138,7 +139,7 @@ export class Server implements vscode.Disposable {
     try {
       const binary = await this.find();
       await this.checkVersion(binary);
-      const client = this.createClient(() => this.spawn(binary));
+      const client = await this.createClient(() => this.spawn(binary));
       this.client = client;
       await client.start();
       this.backoff.started(Date.now());
@@ -238,9 +239,4 @@ export class Server implements vscode.Disposable {
       this.states.fire(state);
     }
   }
-}
-
-/** The message of anything that was thrown. */
-export function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,8 +3,8 @@
  */
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
-import { pickEditorModel } from '../chat';
 import type { Ctx } from '../ctx';
+import { pickEditorModel } from '../editor_models';
 import { describeModel } from '../views/status';
 
 /** How long the doctor may take, in milliseconds. */

@@ -1,0 +1,8 @@
+/**
+ * Words of failures.
+ */
+
+/** The message of anything that was thrown. */
+export function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
