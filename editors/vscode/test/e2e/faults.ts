@@ -64,7 +64,7 @@ export function faults(parts: Parts): Group[] {
           assert.equal(await bench.page.locator('.quick-input-list', { hasText: 'Code Interpreter: Analyze File' }).count(), 0);
           await bench.screenshot('untrusted');
           assert.equal(await bench.statusItem().count(), 0);
-          assert.equal(existsSync(path.join(untrusted.env?.['SCRIPTED_STATE'] ?? '', '2026-0001')), false);
+          assert.equal(existsSync(path.join(bench.folder, '..', 'state', 'scripted')), false);
         },
       },
     },

@@ -2,6 +2,7 @@
  * The editor's own language models, provided by a test extension; VS Code asks for consent.
  */
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import type { Group } from './group';
@@ -11,7 +12,12 @@ import { type Setup, Workbench } from './workbench';
 
 /** Scenarios with a model of the editor: the real program, and the scripted server for a refusal's exact words. */
 export function models(parts: Parts): Group[] {
-  const more = (): Partial<Setup> => ({ extensions: [packModel()], args: ['--enable-proposed-api', 'codeinterp-test.language-model'] });
+  const start = async (setup: (more: Partial<Setup>) => Setup): Promise<Workbench> => {
+    const vsix = packModel();
+    const bench = await Workbench.start(parts, setup({ extensions: [vsix], args: ['--enable-proposed-api', 'codeinterp-test.language-model'] }));
+    rmSync(vsix);
+    return bench;
+  };
   const settings = { 'codeinterp.model': 'editor' };
   const real = {
     settings: { ...settings, 'codeinterp.server.path': parts.binary, 'codeinterp.sandbox.backend': 'process' },
@@ -29,7 +35,7 @@ export function models(parts: Parts): Group[] {
   return [
     {
       name: 'models',
-      start: () => Workbench.start(parts, { ...more(), ...real }),
+      start: () => start((more) => ({ ...more, ...real })),
       scenarios: {
         "the editor's model answers once its use is allowed": async (bench) => {
           await ask(bench, /Allow/);
@@ -43,7 +49,7 @@ export function models(parts: Parts): Group[] {
     },
     {
       name: 'models refused',
-      start: () => Workbench.start(parts, scripted(parts, { ...more(), settings })),
+      start: () => start((more) => scripted(parts, { ...more, settings })),
       scenarios: {
         'a refusal is told, and nothing hangs': async (bench) => {
           await ask(bench, /Cancel/);

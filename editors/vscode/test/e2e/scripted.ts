@@ -1,8 +1,6 @@
 /**
  * Setups with the scripted server, which does what the question tells it.
  */
-import { mkdirSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { type Parts, root } from './parts';
 import type { Setup } from './workbench';
@@ -10,15 +8,13 @@ import type { Setup } from './workbench';
 /** A small table. */
 export const TABLE = 'region,month,revenue\nNorth,Jan,120\nSouth,Jan,95\nEast,Feb,143\nWest,Mar,88\n';
 
-/** A setup whose server is the scripted one, with an empty history. */
+/** A setup whose server is the scripted one. */
 export function scripted(parts: Parts, more: Partial<Setup> = {}): Setup {
-  const state = mkdtempSync(path.join(tmpdir(), 'codeinterp-scripted-'));
-  mkdirSync(state, { recursive: true });
   return {
     ...more,
     settings: { 'codeinterp.server.path': path.join(root, 'test', 'server', 'codeinterp.mjs'), ...more.settings },
     files: { 'sales.csv': TABLE, ...more.files },
     // The script's first line asks for `node`.
-    env: { SCRIPTED_STATE: state, PATH: `${path.dirname(parts.node)}${path.delimiter}${process.env['PATH'] ?? ''}`, ...more.env },
+    env: { PATH: `${path.dirname(parts.node)}${path.delimiter}${process.env['PATH'] ?? ''}`, ...more.env },
   };
 }

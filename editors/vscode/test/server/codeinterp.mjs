@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // A scripted server: it speaks the protocol of the real one and does exactly what the question tells it, so that faults and
-// outputs of every kind come when a scenario wants them. Runs are kept in a folder (SCRIPTED_STATE), like the real one's.
+// outputs of every kind come when a scenario wants them. Runs are kept in the state directory, like the real one's.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { barChart } from './png.mjs';
@@ -18,7 +18,7 @@ if (process.env.SCRIPTED_DIES === 'always') {
   process.exit(3);
 }
 
-const state = process.env.SCRIPTED_STATE;
+const state = path.join(process.env.XDG_STATE_HOME, 'scripted');
 mkdirSync(state, { recursive: true });
 const runs = new Map();
 for (const name of readdirSync(state).sort()) {
