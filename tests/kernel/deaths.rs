@@ -50,17 +50,22 @@ async fn what_a_dying_cell_printed_and_wrote_is_kept() {
 #[tokio::test]
 async fn background_children_die_with_their_kernel() {
     let rig = Rig::start().await;
-    let code = "import subprocess
-subprocess.Popen(['sleep', '98761'])
-subprocess.Popen(['setsid', 'sleep', '98762'])
-subprocess.Popen('setsid sh -c \"setsid sleep 98763 & sleep 98764\" &', shell=True)
+    // Other test runs on this machine have children of their own: these are told by this process' id.
+    let word = |number: u32| format!("9{:07}{number}", std::process::id());
+    let (first, second, third, fourth, all) = (word(1), word(2), word(3), word(4), format!("9{:07}", std::process::id()));
+    let code = format!(
+        "import subprocess
+subprocess.Popen(['sleep', '{first}'])
+subprocess.Popen(['setsid', 'sleep', '{second}'])
+subprocess.Popen('setsid sh -c \"setsid sleep {third} & sleep {fourth}\" &', shell=True)
 import os, time
-while len([p for p in os.listdir('/proc') if p.isdigit() and b'9876' in open(f'/proc/{p}/cmdline', 'rb').read()]) < 4: time.sleep(0.01)";
-    assert_eq!(rig.run(code).await.exit_code, 0);
-    assert!(lives("98763"));
+while len([p for p in os.listdir('/proc') if p.isdigit() and b'{all}' in open(f'/proc/{{p}}/cmdline', 'rb').read()]) < 4: time.sleep(0.01)"
+    );
+    assert_eq!(rig.run(&code).await.exit_code, 0);
+    assert!(lives(&third));
     rig.sandbox.restart_kernel().await.unwrap();
-    for word in ["98761", "98762", "98763", "98764"] {
-        assert!(!lives(word), "{word}");
+    for word in [first, second, third, fourth] {
+        assert!(!lives(&word), "{word}");
     }
 }
 
