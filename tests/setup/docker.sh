@@ -7,10 +7,16 @@ pidfile="$CACHE/dockerd.pid"
 
 answers() { timeout 10 docker info; }
 
-# forget PIDFILE NAME: remove the file unless a process of that name has its number.
+# forget PIDFILE NAME: remove the file unless a living process of that name has its number (a zombie is dead).
 forget() {
-  [ -f "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" != "$2" ] && rm -f "$1"
-  return 0
+  local stat
+  [ -f "$1" ] || return 0
+  stat="$(cat "/proc/$(cat "$1")/stat" 2>/dev/null)" || true
+  case "$stat" in
+  *"($2) Z "*) rm -f "$1" ;;
+  *"($2) "*) ;;
+  *) rm -f "$1" ;;
+  esac
 }
 
 start() {
