@@ -22,7 +22,8 @@ pub struct Status {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Cause {
-    /// `exit`, `signal`, `oom`, `timeout`, `cancelled`, `restart` or `killed`.
+    /// `exit`, `signal`, `oom`, `timeout`, `cancelled`, `restart` or `killed`; `closed` or `protocol` where the kernel gave up
+    /// its channel, `zygote` where the process that starts kernels went.
     pub kind: String,
     /// Number of the signal.
     pub signal: Option<i32>,

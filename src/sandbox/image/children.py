@@ -23,6 +23,9 @@ class Peer:
         self.fd = sock.fileno()
         self.pid = None
         self.doomed = False
+        # It has closed its end of the socket, or broken the framing: nothing can be asked of it any more.
+        self.closed = False
+        self.broken = False
         # Nothing more can be read now.
         self.idle = False
 
@@ -50,7 +53,7 @@ class Peer:
                     message["blobs"], self._blobs = self._blobs, []
                     messages.append((message, len(payload)))
         except frames.FrameError:
-            self.idle = True
+            self.idle = self.broken = True
             return messages, False
         return messages, bool(data)
 
@@ -91,6 +94,7 @@ class Zygote(Peer):
         peer = peer_type(ours)
         self._token += 1
         self.forking[self._token] = peer
+        self.resume()
         sent = self.send({"token": self._token, **order}, [theirs.fileno()])
         theirs.close()
         if not sent:
@@ -99,6 +103,11 @@ class Zygote(Peer):
             return None
         peer.zygote = self
         return peer
+
+    def resume(self):
+        """Lets it go on where user code has stopped it by a signal: nobody else does its work."""
+        if self.pid is not None:
+            processes.resume(self.pid)
 
 
 class Kernel(Peer):
@@ -110,6 +119,13 @@ class Kernel(Peer):
         self.ready = False
         self.cause = None
         self.loaded = []
+        # When its end, which is expected, has to be brought about.
+        self.deadline = None
+
+    @property
+    def serves(self):
+        """Whether requests can be given to it."""
+        return self.ready and not self.doomed and not self.closed
 
 
 class Worker(Peer):

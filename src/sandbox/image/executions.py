@@ -20,6 +20,14 @@ _DISPLAYS = ("display_data", "execute_result", "update_display_data", "clear_out
 # Ended executions whose pipes are still read.
 MAX_LINGERING = 64
 MAX_ZYGOTE_FAILURES = 5
+# A kernel that has closed its channel may be ending by itself: it is killed only after so long.
+EXIT_SECONDS = 3
+# Between a kernel's kill and its zygote's, which has not told of its end.
+REPORT_SECONDS = 4
+# A fork takes milliseconds; a zygote that takes so long does not work any more.
+START_SECONDS = 20
+# Kernels in a row that end before they can serve.
+MAX_KERNEL_FAILURES = 5
 
 
 class Executions:
@@ -31,6 +39,7 @@ class Executions:
         self._zygotes = []
         self._zygote_failures = 0
         self._kernel = None
+        self._kernel_failures = 0
         self._running = None
         self._pending = None
         self._restarts = []
@@ -116,8 +125,7 @@ class Executions:
         self._supervisor.loop.forget(zygote.fd)
         zygote.close()
         for peer in [*zygote.children.values(), *zygote.forking.values()]:
-            peer.kill()
-            self._child_ended(peer, signal.SIGKILL)
+            self._end_with_zygote(peer)
         if zygote.name == "base" and self.data_zygote():
             return
         self._zygote_failures += 1
@@ -126,12 +134,18 @@ class Executions:
         for other in self._zygotes:
             self._supervisor.loop.forget(other.fd)
             for peer in [*other.children.values(), *other.forking.values()]:
-                peer.kill()
-                self._child_ended(peer, signal.SIGKILL)
+                self._end_with_zygote(peer)
             other.close()
         self._zygotes = []
         processes.kill_orphans(keep=())
         self.start()
+
+    def _end_with_zygote(self, peer):
+        # How it ended, only its zygote could have told.
+        if peer is self._kernel:
+            peer.cause = peer.cause or "zygote"
+        peer.kill()
+        self._child_ended(peer, signal.SIGKILL)
 
     def on_exit(self, pid, status):
         """A direct child has ended: a zygote, which its socket tells too, or an orphan of user code."""
@@ -152,32 +166,52 @@ class Executions:
             if ready is None or code is None or _NEEDS_STACK.search(code):
                 return
             zygote = ready
+        snapshot.keep_usable(self._supervisor.workdir)
         self._kernel = zygote.fork(children.Kernel, {"role": "kernel"})
         if self._kernel is not None:
             kernel = self._kernel
+            kernel.deadline = time.monotonic() + START_SECONDS
             self._supervisor.loop.watch(kernel.fd, lambda: self._read_kernel(kernel), restable=True)
 
     def _read_kernel(self, kernel):
         messages, alive = kernel.read()
         for message, size in messages:
             kind, content = message.get("type"), message.get("content")
-            if kind == "hello" and not kernel.ready:
+            if kind == "hello" and not kernel.ready and not kernel.doomed:
                 self._kernel_ready(message)
             elif kind == "reply" and isinstance(content, dict):
                 self._reply(message.get("id"), content)
             elif kind in _DISPLAYS and isinstance(content, dict):
                 self._display(kind, message, content, size)
                 # The kernel waits, so that what it prints next comes after the display.
-                if isinstance(message.get("wait"), int) and not kernel.send({"type": "shown", "count": message["wait"]}):
-                    kernel.kill()
+                if isinstance(message.get("wait"), int):
+                    self._tell(kernel, {"type": "shown", "count": message["wait"]})
         if not alive:
-            # It closed its channel: whatever it has become, it is no kernel any more.
-            self._supervisor.loop.forget(kernel.fd)
-            kernel.kill()
+            self._channel_closed(kernel)
+
+    def _tell(self, kernel, message, fds=()):
+        if not kernel.send(message, fds):
+            self._channel_closed(kernel)
+
+    def _channel_closed(self, kernel):
+        """Whatever it has become, it is no kernel any more: it is ended, unless it ends by itself.
+
+        The channel of a process that exits, or executes another program, closes before its end can be told. Killed
+        here and now, it would seem to have died of that.
+        """
+        self._supervisor.loop.forget(kernel.fd)
+        if kernel.broken:
+            self._kill_kernel(kernel, "protocol")
+        elif not kernel.closed and not kernel.doomed:
+            kernel.deadline = time.monotonic() + EXIT_SECONDS
+            kernel.zygote.resume()
+        kernel.closed = True
 
     def _kernel_ready(self, hello):
         kernel = self._kernel
         kernel.ready = True
+        kernel.deadline = None
+        self._kernel_failures = 0
         loaded = [str(name)[:50] for name in hello.get("loaded") or []][:20]
         why, self._why = self._why, "start"
         zygote = kernel.zygote
@@ -203,6 +237,10 @@ class Executions:
         while not kernel.idle:
             self._read_kernel(kernel)
         cause = self._cause(kernel, status)
+        if not kernel.ready and not kernel.doomed:
+            self._kernel_failures += 1
+            if self._kernel_failures > MAX_KERNEL_FAILURES:
+                self._supervisor.fail(f"no kernel can be started: {_sentence(cause)}")
         self._drop_kernel()
         keep = {zygote.pid for zygote in self._zygotes}
         if not processes.kill_orphans(keep):
@@ -240,11 +278,21 @@ class Executions:
             self._kernel.close()
             self._kernel = None
 
-    def _kill_kernel(self, cause):
-        kernel = self._kernel
-        if kernel is not None:
-            kernel.cause = kernel.cause or cause
+    def _kill_kernel(self, kernel, cause):
+        if kernel is not None and not kernel.doomed:
+            kernel.cause = cause
+            kernel.deadline = time.monotonic() + REPORT_SECONDS
             kernel.kill()
+            kernel.zygote.resume()
+
+    def _overdue(self, kernel):
+        """The kernel should have ended by now."""
+        kernel.deadline = None
+        if kernel.ready and not kernel.doomed:
+            self._kill_kernel(kernel, "closed")
+        else:
+            # Its zygote does not do its work any more; the end of that is told by its own channel.
+            kernel.zygote.kill()
 
     def kill_all(self):
         """Ends everything below this process; the last act."""
@@ -263,7 +311,7 @@ class Executions:
             self._supervisor.refuse(request, "no code given")
         elif self._running is not None or self._pending is not None:
             self._supervisor.refuse(request, "another execution is under way", "KernelBusy")
-        elif self._kernel is not None and self._kernel.ready and not self._kernel.doomed:
+        elif self._kernel is not None and self._kernel.serves:
             self._begin(request)
         else:
             self._pending = request
@@ -278,14 +326,12 @@ class Executions:
         running.oom_kills = self._oom.read()
         content = request["content"]
         order = {"type": "execute", "id": running.id, "code": content["code"], "silent": content.get("silent") is True}
-        sent = self._kernel.send(order, [stream.write_fd for stream in running.streams])
         self._running = running
+        self._tell(self._kernel, order, [stream.write_fd for stream in running.streams])
         for stream in running.streams:
             stream.give()
             self._supervisor.loop.watch(stream.read_fd, lambda stream=stream: self._read_stream(running, stream), restable=True)
         self._supervisor.event("status", {"execution_state": "busy"}, running.parent)
-        if not sent:
-            self._kernel.kill()
 
     def _read_stream(self, running, stream):
         alive = stream.read_late() if running.finished else stream.read()
@@ -346,14 +392,19 @@ class Executions:
         running.close()
 
     def due(self):
-        """When gathered output has to be sent; what is due already is sent now."""
-        if self._running is None:
-            return None
+        """When the next thing has to be done without an event; what is due already is done now."""
         now = time.monotonic()
-        for stream in self._running.streams:
+        kernel = self._kernel
+        if kernel is not None and kernel.deadline is not None and kernel.deadline <= now:
+            self._overdue(kernel)
+        streams = self._running.streams if self._running is not None else ()
+        for stream in streams:
             if stream.due is not None and stream.due <= now:
                 stream.send()
-        return min((stream.due for stream in self._running.streams if stream.due is not None), default=None)
+        times = [stream.due for stream in streams]
+        if kernel is not None:
+            times.append(kernel.deadline)
+        return min((each for each in times if each is not None), default=None)
 
     # ── other requests ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -375,20 +426,20 @@ class Executions:
 
     def _restart(self, request):
         self._restarts.append(request["header"])
-        self._kill_kernel("restart")
+        self._kill_kernel(self._kernel, "restart")
         self._ensure_kernel()
 
     def _kill(self, request):
         cause, wanted = request["content"].get("cause"), request["content"].get("msg_id")
         # Meant for one execution, it must not hit the next.
         if wanted is None or (self._running is not None and self._running.id == wanted):
-            self._kill_kernel(cause if cause in ("timeout", "oom", "cancelled") else "killed")
+            self._kill_kernel(self._kernel, cause if cause in ("timeout", "oom", "cancelled") else "killed")
         self._supervisor.reply(request["header"], "kill_reply", {"status": "ok"})
 
     def _ask(self, request):
         header, content = request["header"], request["content"]
         kind = header["msg_type"].removesuffix("_request")
-        if self._running is not None or self._pending is not None or self._kernel is None or not self._kernel.ready:
+        if self._running is not None or self._pending is not None or self._kernel is None or not self._kernel.serves:
             self._supervisor.refuse(request, "the kernel is busy", "KernelBusy")
             return
         order = {"type": kind, "id": header["msg_id"]}
@@ -402,13 +453,12 @@ class Executions:
                 return
             order.update(code=code, cursor_pos=position, detail_level=1 if content.get("detail_level") else 0)
         self._asked[header["msg_id"]] = (header, f"{kind}_reply")
-        if not self._kernel.send(order):
-            self._kernel.kill()
+        self._tell(self._kernel, order)
 
     def state(self):
         """What a ping tells."""
         kernel = self._kernel
-        ready = kernel is not None and kernel.ready
+        ready = kernel is not None and kernel.serves
         state = "busy" if self._running is not None else "idle" if ready else "starting"
         return {"kernel_state": state, "data_ready": self.data_zygote() is not None}
 
@@ -437,4 +487,7 @@ def _sentence(cause):
         "timeout": "the Python process was ended because the time was over",
         "cancelled": "the Python process was ended because the run was cancelled",
         "restart": "the kernel was restarted",
+        "closed": "the Python process closed its channel to the supervisor, and was ended because it did not end by itself",
+        "protocol": "the Python process broke the protocol of its channel to the supervisor, and was ended",
+        "zygote": "the process that starts kernels was ended, and the Python process with it",
     }.get(kind, "the Python process was killed")

@@ -3,6 +3,10 @@
 import ctypes
 import os
 import signal
+import time
+
+# Processes that are not all dead after so long are multiplying.
+ORPHANS_SECONDS = 3
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -84,13 +88,23 @@ def kill_group(pid):
             pass
 
 
+def resume(pid):
+    """Lets a stopped process go on; one that runs is not disturbed."""
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
 def kill_orphans(keep):
     """Kills every child of this process outside `keep`, until none is left; False where that cannot be reached.
 
-    A killed child's own children come to this process, its subreaper, so that each round reaches one
-    generation deeper; the rounds are bounded against processes that fork faster than they are killed.
+    A killed child's own children come to this process, its subreaper, before it can be waited for, so that each round
+    reaches one generation deeper. A process that forks and exits in a loop may be a generation further when its turn
+    comes, each time by chance: the rounds are bounded by time against processes that multiply.
     """
-    for _ in range(64):
+    end = time.monotonic() + ORPHANS_SECONDS
+    while True:
         orphans = [pid for pid in _children() if pid not in keep]
         if not orphans:
             return True
@@ -101,7 +115,8 @@ def kill_orphans(keep):
                 os.waitpid(pid, 0)
             except ChildProcessError:
                 pass
-    return False
+        if time.monotonic() > end:
+            return False
 
 
 class OomCounter:

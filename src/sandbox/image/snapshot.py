@@ -42,6 +42,7 @@ class Snapshot:
 
         `mapped` says that files were mapped into memory, whose changes leave no trace in the times.
         """
+        keep_usable(self._workdir)
         found, skipped, self._omitted = {}, {}, 0
         budget = [MAX_HASHED_TOTAL]
         self._scan(self._workdir, "", 0, found, skipped, budget, mapped)
@@ -110,6 +111,16 @@ class Snapshot:
             budget[0] -= info.st_size
             digest = _hash(full)
         return (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, now, digest)
+
+
+def keep_usable(workdir):
+    """Gives the working directory back the permissions that user code may have taken from it."""
+    if not os.access(workdir, os.R_OK | os.W_OK | os.X_OK):
+        try:
+            os.chmod(workdir, 0o700)
+        except OSError:
+            # Not ours to change: whoever needs it says what fails.
+            pass
 
 
 def _differs(before, now):
