@@ -13,7 +13,11 @@ use crate::agent::events::RunEvent;
 use crate::agent::ports::{ArtifactStore, FileSource};
 use crate::agent::run::{ErrorKind, Run, RunError, RunStatus};
 use crate::agent::task::{LoopSettings, Task, TaskSelection};
+use crate::profile::ProfileOutcome;
 use crate::report;
+
+/// The profiler's word for a file without any byte.
+const EMPTY: &str = "empty";
 
 /// A conclusion without an answer.
 pub(super) fn failed(kind: ErrorKind, message: &str, hint: &str) -> RunEvent {
@@ -87,6 +91,9 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
 
     let files = files_of(job, parent.as_deref());
     let Prepared { sandbox, files: put, profiles } = prepare(worker, &job.settings, &files, sink, cancel).await?;
+    if let (RunKind::Ask { .. }, Some(model)) = (&job.request.kind, &model) {
+        readable(&profiles, model.info().language_model)?;
+    }
 
     let (history, remarks) = history_of(worker, job, parent.as_deref(), &sandbox, sink);
     let task = Task {
@@ -119,6 +126,21 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     }
     worker.kernels.insert(task.run, sandbox.kernel_number());
     Ok(())
+}
+
+/// Refuses a run that has nothing to look at: no file holds anything or, without a language model, none can be read.
+/// (A language model can look at the bytes of a file of an unknown kind.)
+fn readable(profiles: &[ProfileOutcome], language_model: bool) -> Result<(), RunError> {
+    let mut refusals = Vec::with_capacity(profiles.len());
+    for outcome in profiles {
+        match outcome {
+            ProfileOutcome::Failed { error, .. } if !language_model || error.kind == EMPTY => refusals.push(error),
+            ProfileOutcome::Failed { .. } | ProfileOutcome::Profile(_) => return Ok(()),
+        }
+    }
+    let Some(first) = refusals.first() else { return Ok(()) };
+    let messages: Vec<&str> = refusals.iter().map(|error| error.message.as_str()).collect();
+    Err(RunError::new(ErrorKind::Input, messages.join("; "), first.hint.clone()))
 }
 
 fn load_parent(worker: &Worker, id: &str) -> Result<Arc<Run>, RunError> {

@@ -61,6 +61,15 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
         text.push('\n');
     }
     text.push_str(&shapes(facts, language));
+    for file in &dialogue.files {
+        if let Some(fault) = &file.fault {
+            let line = match language {
+                Language::English => format!("- {} can't be read: {}\n", file.name, quoted(fault)),
+                Language::Chinese => format!("- {} 无法读取：{}\n", file.name, quoted(fault)),
+            };
+            text.push_str(&line);
+        }
+    }
     for (_, seen) in findings {
         text.push_str(&sentences(&seen.stdout, language));
         if seen.failed {

@@ -20,7 +20,7 @@ pub struct Dialogue {
 }
 
 /// A file and how it is loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct File {
     /// Path in the sandbox.
     pub name: String,
@@ -28,6 +28,8 @@ pub struct File {
     pub load: Option<String>,
     /// Rows that may be loaded, where the file has more.
     pub row_limit: Option<u64>,
+    /// Why it can't be read, where its profile says so.
+    pub fault: Option<String>,
 }
 
 /// What was told about a step.
@@ -42,6 +44,8 @@ pub struct StepSeen {
 }
 
 const FILES_MARKS: [&str; 2] = ["**Available files:** ", "**可用文件：** "];
+/// How the title of a profile ends that says why there is none.
+const FAULT_MARKS: [&str; 2] = ["(can't be read as a table)", "(无法读取为表格)"];
 const STEP_MARKS: [&str; 2] = ["**Step ", "**步骤 "];
 
 impl Dialogue {
@@ -54,12 +58,14 @@ impl Dialogue {
         let asked = &messages[at].content;
         let question = asked.split("\n\n").next().unwrap_or_default().trim().to_owned();
         let rules = messages.first().map(|message| message.content.as_str()).unwrap_or_default();
-        let mut files = names(rules);
+        let profiled: Vec<&str> = messages[..=at].iter().flat_map(|message| profiled(&message.content)).collect();
+        let mut files = names(rules, &profiled);
         // A follow-up's profiles may stand in an earlier message.
         for message in messages[..=at].iter().filter(|message| message.role == Role::User) {
             for file in &mut files {
-                if let Some((load, row_limit)) = loading(&message.content, &file.name) {
-                    (file.load, file.row_limit) = (Some(load), row_limit);
+                if let Some(section) = profile_of(&message.content, &file.name) {
+                    let (load, row_limit) = loading(section).unzip();
+                    (file.load, file.row_limit, file.fault) = (load, row_limit.flatten(), fault(section));
                 }
             }
         }
@@ -73,19 +79,37 @@ impl Dialogue {
     }
 }
 
-/// The files that the rules name.
-fn names(rules: &str) -> Vec<File> {
+/// The files that the rules name. A name may hold a comma itself: `profiled` are those that are known whole.
+fn names(rules: &str, profiled: &[&str]) -> Vec<File> {
     let Some(line) = rules.lines().find_map(|line| FILES_MARKS.iter().find_map(|mark| line.strip_prefix(mark))) else { return Vec::new() };
-    if matches!(line.trim(), "none" | "无") {
-        return Vec::new();
+    let mut rest = line.trim();
+    let mut files = Vec::new();
+    if matches!(rest, "none" | "无") {
+        return files;
     }
-    line.split(", ").map(|name| File { name: name.to_owned(), load: None, row_limit: None }).collect()
+    while !rest.is_empty() {
+        let ends = |name: &&&str| rest.strip_prefix(**name).is_some_and(|after| after.is_empty() || after.starts_with(", "));
+        let known = profiled.iter().filter(ends).max_by_key(|name| name.len()).map(|name| name.len());
+        let (name, after) = rest.split_at(known.or_else(|| rest.find(", ")).unwrap_or(rest.len()));
+        files.push(File { name: name.to_owned(), ..File::default() });
+        rest = after.strip_prefix(", ").unwrap_or(after);
+    }
+    files
 }
 
-/// The loading code in the profile of this file, and the row limit where there is one.
-fn loading(text: &str, name: &str) -> Option<(String, Option<u64>)> {
+/// The files whose profiles stand in a message.
+fn profiled(text: &str) -> impl Iterator<Item = &str> {
+    text.split("<data kind=\"profile\" file=\"").skip(1).filter_map(|rest| rest.split_once("\">").map(|(name, _)| name))
+}
+
+/// The profile of this file in a message.
+fn profile_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let start = text.find(&format!("<data kind=\"profile\" file=\"{name}\">"))?;
-    let section = &text[start..start + text[start..].find("\n</data>")?];
+    Some(&text[start..start + text[start..].find("\n</data>")?])
+}
+
+/// The loading code of a profile, and the row limit where there is one.
+fn loading(section: &str) -> Option<(String, Option<u64>)> {
     let code = &section[section.find("```python\n")? + "```python\n".len()..];
     let code = &code[..code.find("\n```")?];
     let limit = ["rows than the ", "超过允许加载的 "].iter().find_map(|mark| {
@@ -93,6 +117,16 @@ fn loading(text: &str, name: &str) -> Option<(String, Option<u64>)> {
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     });
     Some((code.to_owned(), limit))
+}
+
+/// Why the file can't be read, where its profile says that.
+fn fault(section: &str) -> Option<String> {
+    let mut lines = section.lines().skip(1);
+    let title = lines.next()?;
+    FAULT_MARKS.iter().any(|mark| title.ends_with(mark)).then(|| {
+        let reason = lines.next().and_then(|line| line.strip_prefix("- ")).unwrap_or_default();
+        untrusted::unescape(reason)
+    })
 }
 
 /// The feedback about each step in one message.
@@ -132,10 +166,25 @@ mod tests {
         assert_eq!(dialogue.question, "What is the mean of x?");
         assert_eq!(
             dialogue.files[0],
-            File { name: "a b.csv".to_owned(), load: Some("pd.read_csv(\"a b.csv\")".to_owned()), row_limit: Some(1000) }
+            File { name: "a b.csv".to_owned(), load: Some("pd.read_csv(\"a b.csv\")".to_owned()), row_limit: Some(1000), fault: None }
         );
         assert_eq!(dialogue.files[1].load, None);
         assert_eq!(dialogue.steps[0].stdout, "hello\nworld");
         assert!(!dialogue.steps[0].failed && !dialogue.concluding);
+    }
+
+    #[test]
+    fn names_with_commas_stay_whole_and_unreadable_files_are_known() {
+        let messages = [
+            Message::text(Role::System, "rules\n**Available files:** a, b.csv, c.csv\n"),
+            Message::text(
+                Role::User,
+                "Describe\n\n<data kind=\"profile\" file=\"a, b.csv\">\n**a, b.csv** (can't be read as a table)\n- it holds binary data\n- Check it.\n</data>",
+            ),
+        ];
+        let dialogue = Dialogue::of(&messages);
+        assert_eq!(dialogue.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["a, b.csv", "c.csv"]);
+        assert_eq!(dialogue.files[0].fault.as_deref(), Some("it holds binary data"));
+        assert_eq!(dialogue.files[1].fault, None);
     }
 }

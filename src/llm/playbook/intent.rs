@@ -75,6 +75,7 @@ struct Patterns {
     bottom: Regex,
     measures: [(Measure, Regex); 7],
     by: Regex,
+    intensive: Regex,
 }
 
 #[expect(clippy::unwrap_used, reason = "constant patterns, compiled by the tests")]
@@ -109,6 +110,9 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
             ),
             (Measure::Count, pattern(r"how many|\bcounts?\b|number of|how often|多少|几个|几条|数量|计数|个数|行数|记录数|次数")),
         ],
+        intensive: pattern(
+            r"price|rate|ratio|percent|pct|share|score|rating|age\b|temp|height|weight|speed|mean|average|index|density|价|率|比|分|龄|温|均",
+        ),
         by: pattern(r"\b(?:by|per|for each|each|for every|every|across|grouped by|which|what)\s+|按照?|每个?一?|各个?|不同的?|哪一?个?种?"),
     }
 });
@@ -241,6 +245,10 @@ fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
     if value.is_none() && (needs_value || (group.is_none() && !matches!(measure, Measure::Count))) {
         return None;
     }
+    // "Top 3 products by revenue" asks for totals; of a price or a rate a total says nothing.
+    let additive = value.as_deref().is_some_and(|value| !PATTERNS.intensive.is_match(value));
+    let measure =
+        if top.is_some() && group.is_some() && additive && matches!(measure, Measure::Max | Measure::Min) { Measure::Sum } else { measure };
     Some(Query {
         table: table.name.clone(),
         measure,
@@ -307,10 +315,11 @@ mod tests {
         check("maximum unit_price", Measure::Max, Some("unit price"), None, None);
         check("What is the total price per product?", Measure::Sum, Some("price"), Some("product"), None);
         check("top 3 products by unit price", Measure::Max, Some("unit price"), Some("product"), Some(3));
+        check("bottom 2 products by 销售额", Measure::Sum, Some("销售额"), Some("product"), Some(-2));
         check("Which product has the lowest price?", Measure::Min, Some("price"), Some("product"), None);
         check("How many orders by product", Measure::Count, None, Some("product"), None);
         check("各地区的平均销售额是多少？", Measure::Mean, Some("销售额"), Some("地区"), None);
-        check("销售额最高的前五个地区", Measure::Max, Some("销售额"), Some("地区"), Some(5));
+        check("销售额最高的前五个地区", Measure::Sum, Some("销售额"), Some("地区"), Some(5));
         check("一共有多少行？", Measure::Count, None, None, None);
         check("How many different products?", Measure::Distinct, None, Some("product"), None);
     }

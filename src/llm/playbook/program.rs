@@ -71,7 +71,7 @@ fn fill(template: &str, places: &[(&str, &str)]) -> String {
 pub fn load(dialogue: &Dialogue) -> String {
     let mut imports: Vec<String> = Vec::new();
     let mut loads = String::from("loaded = {}\n");
-    for file in &dialogue.files {
+    for file in dialogue.files.iter().filter(|file| file.fault.is_none()) {
         let code = file.load.clone().unwrap_or_else(|| guessed(&file.name));
         let lines: Vec<&str> = code.trim().lines().collect();
         let Some((expression, before)) = lines.split_last() else { continue };
