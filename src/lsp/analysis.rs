@@ -11,9 +11,9 @@ use tower_lsp::gen_lsp_types as lsp;
 use url::Url;
 
 use super::documents::Text;
-use super::event::Event;
-use super::state::{Document, State, Waiter};
-use super::{convert, runs};
+use super::event::{Event, Profiled};
+use super::state::{Document, Seen, State, Waiter};
+use super::{convert, recall, runs};
 use crate::profile::live::{self, Format, LiveProfile};
 
 /// How long typing must pause before columns are looked at again.
@@ -57,15 +57,15 @@ pub fn did_open(state: &mut State, params: lsp::DidOpenTextDocumentParams) {
         profiling: false,
         due: None,
         waiters: Vec::new(),
+        awaited: Arc::default(),
         diagnosed: false,
     };
     let uri = item.uri;
     if let Some(old) = state.documents.insert(uri.clone(), document) {
-        // Opened twice without being closed: whoever waited for the old text gets nothing.
-        for waiter in old.waiters {
-            waiter(state);
-        }
+        // Opened twice without being closed.
+        forget(state, old);
     }
+    recall::opened(state, &uri);
     start(state, &uri);
 }
 
@@ -113,9 +113,14 @@ pub fn did_close(state: &mut State, params: &lsp::DidCloseTextDocumentParams) {
         if document.diagnosed {
             state.outbox.diagnostics(uri.clone(), Vec::new(), None);
         }
-        for waiter in document.waiters {
-            waiter(state);
-        }
+        forget(state, document);
+    }
+}
+
+/// Answers whoever waited for a document that is closed with nothing.
+fn forget(state: &State, document: Document) {
+    for (_, waiter) in document.waiters {
+        waiter(state, Seen::default());
     }
 }
 
@@ -149,36 +154,51 @@ fn start(state: &mut State, uri: &Url) {
         return;
     }
     document.profiling = true;
-    let (snapshot, current, events, uri) = (document.text.snapshot(), Arc::clone(&document.revision), state.events.clone(), uri.clone());
+    let (text, current, awaited) = (document.text.clone(), Arc::clone(&document.revision), Arc::clone(&document.awaited));
+    let (events, uri) = (state.events.clone(), uri.clone());
     tokio::task::spawn_blocking(move || {
-        let stale = || current.load(Ordering::Relaxed) != revision;
+        let stale = || current.load(Ordering::Relaxed) != revision && !awaited.load(Ordering::Relaxed);
         // A fault in a profile of hostile text must not leave its requests unanswered.
-        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live::profile(&snapshot, format, &stale)));
-        drop(snapshot);
+        let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live::profile(text.as_str(), format, &stale)));
         let profile = made.unwrap_or_default().map(Arc::new);
+        let abandoned = profile.is_none() && stale();
         // The main loop is gone when the connection ends.
-        let _ = events.send(Event::Profiled { uri, revision, profile });
+        let _ = events.send(Event::Profiled(Profiled { uri, revision, text, abandoned, profile }));
     });
 }
 
 /// A profile was made.
-pub fn profiled(state: &mut State, uri: &Url, revision: u64, profile: Option<Arc<LiveProfile>>) {
-    let Some(document) = state.documents.get_mut(uri) else { return };
+pub fn profiled(state: &mut State, profiled: Profiled) {
+    let Profiled { uri, revision, text, abandoned, profile } = profiled;
+    let Some(document) = state.documents.get_mut(&uri) else { return };
     document.profiling = false;
-    if document.revision.load(Ordering::Relaxed) != revision {
-        // Requests that wait need one of the present text now; else the timer asks for it when typing pauses.
-        if !document.waiters.is_empty() || document.due.is_none() {
-            start(state, uri);
-        }
-        return;
+    let mut ready = Vec::new();
+    if !abandoned {
+        // Who asked about this text or an earlier one is answered, though typing may go on and on.
+        (ready, document.waiters) = std::mem::take(&mut document.waiters).into_iter().partition(|(asked, _)| *asked <= revision);
+        document.awaited.store(!document.waiters.is_empty(), Ordering::Relaxed);
     }
-    let hint = |profile: &Option<Arc<LiveProfile>>| profile.as_deref().map(live::header_hint);
-    let old = document.profile.as_ref().and_then(|(_, profile)| hint(profile));
+    if document.revision.load(Ordering::Relaxed) == revision {
+        current(state, &uri, revision, profile.clone());
+    } else if !document.waiters.is_empty() || document.due.is_none() {
+        // Else the timer asks for the profile of the present text when typing pauses.
+        start(state, &uri);
+    }
+    let seen = Seen { text: Some(&text), profile: profile.as_deref() };
+    for (_, waiter) in ready {
+        waiter(state, seen);
+    }
+}
+
+/// Keeps the profile of a document's present text, and shows what it says.
+fn current(state: &mut State, uri: &Url, revision: u64, profile: Option<Arc<LiveProfile>>) {
+    let Some(document) = state.documents.get_mut(uri) else { return };
+    let hint = |profile: Option<&LiveProfile>| profile.map(live::header_hint);
+    let old = hint(document.last_profile());
     // Whether JSON is a table, and has lenses, is known by now.
     let became_table = document.format == Some(Format::Json) && old.is_none() && profile.is_some();
-    let changed = old != hint(&profile);
+    let changed = old != hint(profile.as_deref());
     document.profile = Some((revision, profile));
-    let waiters = std::mem::take(&mut document.waiters);
     publish(state, uri);
     if changed && state.settings.hints.columns && state.features.inlay_hint_refresh {
         state.outbox.refresh_hints();
@@ -186,33 +206,32 @@ pub fn profiled(state: &mut State, uri: &Url, revision: u64, profile: Option<Arc
     if became_table && state.features.code_lens_refresh {
         state.outbox.refresh_lenses();
     }
-    for waiter in waiters {
-        waiter(state);
-    }
 }
 
-/// Calls `then` when the live profile of the document's present text is there: at once where it is, or where there
-/// will be none.
+/// Calls `then` when there is a live profile of the document's present text or of a later one: at once where it is
+/// there, or where there will be none.
 pub fn when_profiled(state: &mut State, uri: &Url, then: Waiter) {
-    let fresh = state.documents.get(uri).is_none_or(|document| {
-        let revision = document.revision.load(Ordering::Relaxed);
-        document.format.is_none() || document.profile.as_ref().is_some_and(|(of, _)| *of == revision)
-    });
-    if fresh {
-        then(state);
-        return;
+    let Some(document) = state.documents.get_mut(uri) else { return then(state, Seen::default()) };
+    let revision = document.revision.load(Ordering::Relaxed);
+    if document.format.is_some() && document.profile.as_ref().is_none_or(|(of, _)| *of != revision) {
+        document.waiters.push((revision, then));
+        document.awaited.store(true, Ordering::Relaxed);
+        return start(state, uri);
     }
-    if let Some(document) = state.documents.get_mut(uri) {
-        document.waiters.push(then);
-    }
-    start(state, uri);
+    let Some(document) = state.documents.get(uri) else { return };
+    then(state, Seen { text: Some(&document.text), profile: document.fresh_profile() });
 }
 
 impl Document {
     /// The live profile of the present text, where there is one.
-    pub fn fresh_profile(&self) -> Option<&Arc<LiveProfile>> {
+    pub fn fresh_profile(&self) -> Option<&LiveProfile> {
         let (of, profile) = self.profile.as_ref()?;
-        (*of == self.revision.load(Ordering::Relaxed)).then_some(profile.as_ref())?
+        (*of == self.revision.load(Ordering::Relaxed)).then_some(profile.as_deref())?
+    }
+
+    /// The latest live profile, where there is one, though the text may have changed since.
+    pub fn last_profile(&self) -> Option<&LiveProfile> {
+        self.profile.as_ref()?.1.as_deref()
     }
 }
 

@@ -63,6 +63,12 @@ impl ClientFeatures {
         }
     }
 
+    /// Whether the client asks the person for a question that a command lacks. One that follows runs by their events is
+    /// a client of ours, and does.
+    pub fn asks_for_questions(&self) -> bool {
+        self.options.run_events
+    }
+
     /// Whether the client shows `codeinterp:` documents in one way or another.
     pub fn shows_virtual_documents(&self) -> bool {
         self.text_document_content || self.options.virtual_documents

@@ -9,9 +9,12 @@ use url::Url;
 
 use super::chat::ChatDelta;
 use super::commands::Prepared;
+use super::documents::Text;
+use super::runs::Recalled;
 use crate::agent::ports::Progress;
 use crate::agent::run::RunStatus;
 use crate::profile::live::LiveProfile;
+use crate::session::Session;
 
 /// Where the answer of a request goes. Dropping it unanswered answers with an internal error.
 pub type Reply<T> = oneshot::Sender<jsonrpc::Result<T>>;
@@ -57,21 +60,37 @@ pub enum Event {
 
     /// Typing in a document has paused: its live profile is due.
     ProfileDue(Url),
-    /// A live profile was made of a document's revision; `None` where the text is no table, or was given up.
-    Profiled {
-        /// The document.
-        uri: Url,
-        /// The revision of its text.
-        revision: u64,
-        /// What was found.
-        profile: Option<Arc<LiveProfile>>,
-    },
+    /// A live profile was made of a document's text, or given up.
+    Profiled(Profiled),
     /// The client answered with its settings.
     Configuration(serde_json::Value),
+    /// Results of earlier servers stand on a document that was opened.
+    Recalled {
+        /// The document.
+        uri: Url,
+        /// Its session.
+        session: Arc<Session>,
+        /// The runs, newest first.
+        found: Vec<Recalled>,
+    },
     /// The inputs of a run were read: it can be queued.
     Prepared(Box<Prepared>, Reply<Option<serde_json::Value>>),
     /// A run went on.
     Run(u64, RunUpdate),
+}
+
+/// A live profile and what it was made of.
+pub struct Profiled {
+    /// The document.
+    pub uri: Url,
+    /// The revision of its text.
+    pub revision: u64,
+    /// The text.
+    pub text: Text,
+    /// It was given up, because the text had changed and nobody waited for it.
+    pub abandoned: bool,
+    /// What was found; `None` where the text is no table.
+    pub profile: Option<Arc<LiveProfile>>,
 }
 
 /// How a run went on.

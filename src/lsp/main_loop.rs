@@ -54,7 +54,8 @@ fn handle(state: &mut State, event: Event) {
         Event::Content(params, reply) => handlers::content::content(state, &params, reply),
         Event::Command(params, reply) => commands::execute(state, params, reply),
         Event::ProfileDue(uri) => analysis::due(state, &uri),
-        Event::Profiled { uri, revision, profile } => analysis::profiled(state, &uri, revision, profile),
+        Event::Profiled(profiled) => analysis::profiled(state, profiled),
+        Event::Recalled { uri, session, found } => runs::recalled(state, &uri, &session, found),
         Event::Prepared(prepared, reply) => commands::submit(state, *prepared, reply),
         Event::Run(number, update) => runs::update(state, number, update),
     }

@@ -14,7 +14,8 @@
 //! - [`state`]: what the server knows.
 //! - [`analysis`]: open documents and their live profiles; diagnostics.
 //! - [`documents`]: text, edits and positions.
-//! - [`runs`]: runs that were asked for over this connection, as they go on.
+//! - [`runs`]: runs that were asked for over this connection, as they go on; [`recall`]: those of earlier ones; [`anchor`]: the
+//!   lines that they are about.
 //! - [`commands`]: what `workspace/executeCommand` serves.
 //! - [`handlers`]: the other requests, one file each.
 //! - [`chat`]: the editor's own models.
@@ -28,6 +29,7 @@
 //! nothing but the protocol is written to the output.
 
 pub mod analysis;
+pub mod anchor;
 pub mod backend;
 pub mod capabilities;
 pub mod cells;
@@ -43,6 +45,7 @@ pub mod main_loop;
 pub mod outbox;
 mod parent;
 pub mod progress;
+mod recall;
 pub mod runs;
 pub mod state;
 pub mod uris;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::gen_lsp_types as lsp;
 use url::Url;
 
+use super::anchor::Anchor;
 use super::documents::LineShift;
 use super::event::{Event, RunUpdate};
 use super::ext::RunChangedParams;
@@ -28,47 +29,6 @@ const PACE: Duration = Duration::from_millis(200);
 
 /// Runs that are remembered for hints; older ones are found by their session.
 const MAX_RUNS: usize = 300;
-
-/// The lines of its document that a run is about, as edits move them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
-    /// First line.
-    pub first: u32,
-    /// Last line, included.
-    pub last: u32,
-    /// It is about the whole document: its results stand on the first line.
-    pub whole: bool,
-    /// What it is about was changed since.
-    pub stale: bool,
-}
-
-impl Anchor {
-    /// Moves with an edit; `None` is a change of the whole text.
-    pub fn edited(&mut self, shift: Option<LineShift>) {
-        let Some(shift) = shift else {
-            self.stale = true;
-            return;
-        };
-        if self.whole {
-            self.stale = true;
-        } else if shift.last < self.first {
-            self.first = moved(self.first, shift.delta);
-            self.last = moved(self.last, shift.delta);
-        } else if shift.first <= self.last {
-            self.stale = true;
-            self.last = moved(self.last, shift.delta).max(self.first);
-        }
-    }
-
-    /// The line at whose end results stand.
-    pub fn line(&self) -> u32 {
-        if self.whole { 0 } else { self.last }
-    }
-}
-
-fn moved(line: u32, delta: i64) -> u32 {
-    u32::try_from((i64::from(line) + delta).max(0)).unwrap_or(u32::MAX)
-}
 
 /// A run of this connection.
 pub struct RunEntry {
@@ -89,6 +49,8 @@ pub struct RunEntry {
     /// A person has cleared its hints.
     pub hidden: bool,
     title: String,
+    /// The record of a run of an earlier server.
+    kept: Option<Arc<Run>>,
     progress: Option<Progress>,
     over: CancellationToken,
 }
@@ -96,15 +58,35 @@ pub struct RunEntry {
 impl RunEntry {
     /// Its record as it is now.
     pub fn record(&self) -> Option<Arc<Run>> {
-        self.session.run(&self.id)
+        self.kept.clone().or_else(|| self.session.run(&self.id))
     }
 }
 
-/// All runs of this connection, oldest first.
-#[derive(Default)]
+/// A run of an earlier server whose results stand on a document.
+pub struct Recalled {
+    /// Its record.
+    pub record: Arc<Run>,
+    /// Where its results stand.
+    pub anchor: Anchor,
+    /// It executed a person's code, without a model.
+    pub code: bool,
+}
+
+/// All runs that have results in documents, oldest first.
 pub struct Runs {
-    next: u64,
+    /// The number of the latest run of this connection; runs of earlier servers have numbers below [`FIRST`].
+    latest: u64,
+    earliest: u64,
     entries: BTreeMap<u64, RunEntry>,
+}
+
+/// Runs of this connection are numbered from here on.
+const FIRST: u64 = 1 << 32;
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self { latest: FIRST, earliest: FIRST, entries: BTreeMap::new() }
+    }
 }
 
 /// What is known of a run before it has an id.
@@ -122,8 +104,8 @@ pub struct NewRun {
 impl Runs {
     /// A number for a run to come.
     pub fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+        self.latest += 1;
+        self.latest
     }
 
     /// The run of this id.
@@ -201,11 +183,42 @@ pub fn started(state: &mut State, number: u64, id: &str, session: Arc<Session>, 
         code: new.code,
         hidden: false,
         title: new.title,
+        kept: None,
         progress: None,
         over,
     };
     tell(state, &entry);
     state.runs.insert(number, entry);
+}
+
+/// Takes the results of an earlier server that stand on a document, newest first.
+pub fn recalled(state: &mut State, uri: &Url, session: &Arc<Session>, found: Vec<Recalled>) {
+    if !state.documents.contains_key(uri) {
+        return;
+    }
+    for Recalled { record, anchor, code } in found {
+        if state.runs.get(&record.run).is_some() {
+            continue;
+        }
+        let entry = RunEntry {
+            id: record.run.clone(),
+            session: Arc::clone(session),
+            uri: Some(uri.clone()),
+            anchor,
+            status: record.status,
+            step: record.total_steps,
+            code,
+            hidden: false,
+            title: record.question.clone(),
+            kept: Some(record),
+            progress: None,
+            over: CancellationToken::new(),
+        };
+        state.runs.earliest -= 1;
+        let number = state.runs.earliest;
+        state.runs.insert(number, entry);
+    }
+    refresh(state);
 }
 
 /// Asks the client to read a report again while the run streams.
@@ -376,35 +389,5 @@ impl Approval for AskPerson {
         }
         let text = format!("codeinterp: run step {step} in the sandbox?\n\n{}", escape::plain(&shown.join("\n")));
         self.outbox.ask(text, &["Run", "Stop"]).await.as_deref() == Some("Run")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn anchor(first: u32, last: u32) -> Anchor {
-        Anchor { first, last, whole: false, stale: false }
-    }
-
-    fn edited(mut anchor: Anchor, first: u32, last: u32, delta: i64) -> (u32, u32, bool) {
-        anchor.edited(Some(LineShift { first, last, delta }));
-        (anchor.first, anchor.last, anchor.stale)
-    }
-
-    #[test]
-    fn results_move_with_the_lines_that_they_are_about() {
-        assert_eq!(edited(anchor(5, 7), 1, 1, 2), (7, 9, false));
-        assert_eq!(edited(anchor(5, 7), 1, 3, -2), (3, 5, false));
-        assert_eq!(edited(anchor(5, 7), 8, 8, 4), (5, 7, false));
-        assert_eq!(edited(anchor(5, 7), 6, 6, 1), (5, 8, true));
-        assert_eq!(edited(anchor(5, 7), 0, 9, -9), (5, 5, true));
-    }
-
-    #[test]
-    fn any_edit_makes_results_about_a_whole_document_stale() {
-        let mut whole = Anchor { first: 0, last: 0, whole: true, stale: false };
-        whole.edited(Some(LineShift { first: 90, last: 90, delta: 0 }));
-        assert!(whole.stale);
     }
 }

@@ -21,8 +21,17 @@ use crate::config::{self, Overrides, Settings};
 use crate::profile::live::{Format, LiveProfile};
 use crate::session::{Services, Session, Sessions};
 
-/// Continues with a document's live profile once there is one of its present text.
-pub type Waiter = Box<dyn FnOnce(&mut State) + Send>;
+/// A text of a document and what it is as a table; a profile is made of no other text than this.
+#[derive(Clone, Copy, Default)]
+pub struct Seen<'a> {
+    /// The text; `None` where the document is closed.
+    pub text: Option<&'a Text>,
+    /// Its live profile; `None` where it is no table.
+    pub profile: Option<&'a LiveProfile>,
+}
+
+/// Continues once there is a live profile of the text of its time, or of a later one.
+pub type Waiter = Box<dyn FnOnce(&State, Seen<'_>) + Send>;
 
 /// An open document.
 pub struct Document {
@@ -44,8 +53,10 @@ pub struct Document {
     pub profiling: bool,
     /// A timer for the next profile runs, and the document has changed since it was set.
     pub due: Option<bool>,
-    /// Requests that wait for a profile of the present text.
-    pub waiters: Vec<Waiter>,
+    /// Requests that wait for a profile, each with the revision that it must not be older than.
+    pub waiters: Vec<(u64, Waiter)>,
+    /// Requests wait: a profile that is being made is of use even where the text has changed meanwhile.
+    pub awaited: Arc<AtomicBool>,
     /// The client shows diagnostics of ours.
     pub diagnosed: bool,
 }

@@ -99,14 +99,31 @@ impl RunStore {
 
     /// All runs, newest first. Records that can't be read are left out.
     pub fn list(&self) -> Vec<RunSummary> {
+        self.ids().iter().rev().filter_map(|id| self.load(id).ok()).map(|run| self.summary(&run)).collect()
+    }
+
+    /// The newest runs about the document of this URI, newest first, at most `most`.
+    pub fn about(&self, uri: &str, most: usize) -> Vec<Run> {
+        // The whole of a record is read only where the URI stands in it.
+        let needle = serde_json::to_vec(uri).unwrap_or_default();
+        let mentions = |id: &&String| {
+            std::fs::read(self.run_dir(id).join("run.json")).is_ok_and(|text| memchr::memmem::find(&text, &needle).is_some())
+        };
+        let ids = self.ids();
+        let about = ids.iter().rev().filter(mentions).filter_map(|id| self.load(id).ok());
+        about.filter(|run| run.uri.as_deref() == Some(uri)).take(most).collect()
+    }
+
+    /// Ids of all runs, oldest first.
+    fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = std::fs::read_dir(&self.root)
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|name| is_run_id(name))
             .collect();
-        ids.sort_unstable_by(|a, b| b.cmp(a));
-        ids.iter().filter_map(|id| self.load(id).ok()).map(|run| self.summary(&run)).collect()
+        ids.sort_unstable();
+        ids
     }
 
     fn summary(&self, run: &Run) -> RunSummary {
@@ -137,13 +154,7 @@ impl RunStore {
 
     /// Removes the oldest runs beyond [`MAX_RUNS`].
     fn prune(&self) {
-        let mut ids: Vec<String> = std::fs::read_dir(&self.root)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| is_run_id(name))
-            .collect();
-        ids.sort_unstable();
+        let ids = self.ids();
         let surplus = ids.len().saturating_sub(MAX_RUNS);
         for id in &ids[..surplus] {
             if let Err(error) = files::remove_beneath(&self.root, Path::new(id)) {

@@ -9,6 +9,7 @@
 //! Docker. Prints one Markdown table; a missed target is printed as such and is no failure, since a busy machine
 //! misses it too.
 
+mod client;
 mod sandbox;
 mod server;
 mod table;

@@ -106,11 +106,8 @@ pub async fn rows(choice: BackendChoice, peer: &Peer) -> Result<Vec<Row>> {
     sandbox.stop().await;
 
     let time = |what: &str, ours, peer: Option<(&'static str, Samples)>, target| Row {
-        what: format!("{name}: {what}"),
-        unit: Unit::Time,
-        ours,
         peer,
-        target,
+        ..Row::alone(format!("{name}: {what}"), Unit::Time, ours, target)
     };
     let plain = if name == "docker" { Some(Plain::measure(&image, &file)?) } else { None };
     let (loops, copies, removals, imports) = match plain {
@@ -130,23 +127,17 @@ pub async fn rows(choice: BackendChoice, peer: &Peer) -> Result<Vec<Row>> {
         time("new kernel with the data stack", kernels, Some(imports), 0.05),
         time("put a file of 200 MB", puts, copies, 1.0),
         time("teardown", stops, removals.clone(), if removals.is_some() { 2.0 } else { 0.1 }),
-        Row {
-            what: format!("{name}: our memory grown by 500 MB of stdout"),
-            unit: Unit::Memory,
-            ours: Samples(vec![grown]),
-            peer: None,
-            target: 50e6,
-        },
+        Row::alone(format!("{name}: our memory grown by 500 MB of stdout"), Unit::Memory, Samples(vec![grown]), 50e6),
     ];
     if let Some(bytes) = idle {
         #[allow(clippy::cast_precision_loss)]
-        rows.push(Row {
-            what: format!("{name}: memory of an idle sandbox"),
-            unit: Unit::Memory,
-            ours: Samples(vec![bytes as f64]),
-            peer: Some(("ipykernel", Samples(peer.0["idle_bytes"].as_f64().into_iter().collect()))),
-            target: 1.2,
-        });
+        rows.push(Row::beside(
+            format!("{name}: memory of an idle sandbox"),
+            Unit::Memory,
+            Samples(vec![bytes as f64]),
+            ("ipykernel", Samples(peer.0["idle_bytes"].as_f64().into_iter().collect())),
+            1.2,
+        ));
     }
     Ok(rows)
 }

@@ -1,100 +1,221 @@
-//! The language server from outside: time from its start to its `initialize` answer, beside `ruff server`.
+//! The language server from outside: its start, hovers, edits and memory, beside `ruff server` and `ty server`; and
+//! a large table in it, at rest, while a person types, and while a run prints at full speed.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use anyhow::{Result, ensure};
+use codeinterp::profile::live::{self, Format};
+use serde_json::json;
 
-use crate::table::{Row, Samples, Unit};
+use crate::client::{Server, at, whole};
+use crate::table::{Measure, Row, Samples, Unit};
 
 const STARTS: usize = 30;
+const HOVERS: usize = 500;
+/// Edits after which memory is compared.
+const EDITS: usize = 480;
+/// Edits without a pause.
+const STORM: usize = 10_000;
+const TABLE_ROWS: usize = 50_000;
+const KEYSTROKES: usize = 100;
+/// For how long edits come at [`EDIT_BYTES`] a millisecond: 1 MB a second.
+const EDITING: Duration = Duration::from_secs(3);
+const EDIT_BYTES: usize = 1_000;
 
-/// Measures both servers, alternating, so that both see the same machine.
+const TABLE: &str = "file:///bench/large.csv";
+const OTHER: &str = "file:///bench/small.csv";
+const PROGRAM: &str = "file:///bench/program.py";
+
+/// Everything that is measured about the server.
 pub fn rows(python: &Path) -> Result<Vec<Row>> {
-    let ruff = python.with_file_name("ruff");
-    let (mut ours, mut theirs, mut memory) = (Samples::default(), Samples::default(), Samples::default());
+    let mut rows = beside_peers(python)?;
+    rows.extend(with_a_large_table()?);
+    rows.extend(while_a_run_prints()?);
+    Ok(rows)
+}
+
+fn ours() -> Result<Server> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_codeinterp"));
+    command.arg("lsp").env("XDG_STATE_HOME", std::env::temp_dir().join("codeinterp-bench"));
+    Server::start(&mut command, json!({"runEvents": true, "model": "playbook", "sandbox": {"backend": "process"}}))
+}
+
+/// Start, hover and memory, alternating with the peers, so that all see the same machine.
+fn beside_peers(python: &Path) -> Result<Vec<Row>> {
+    let ruff = || Server::start(Command::new(python.with_file_name("ruff")).arg("server"), json!({}));
+    let ty = || Server::start(Command::new(python.with_file_name("ty")).arg("server"), json!({}));
+    let (mut start, mut start_of_ruff, mut idle) = (Samples::default(), Samples::default(), Samples::default());
     for _ in 0..STARTS {
-        let (seconds, bytes) = initialize(Command::new(env!("CARGO_BIN_EXE_codeinterp")).arg("lsp"))?;
-        ours.0.push(seconds);
-        memory.0.push(bytes);
-        theirs.0.push(initialize(Command::new(&ruff).arg("server"))?.0);
+        let server = ours()?;
+        start.push(server.start);
+        idle.0.push(server.resident_bytes()?);
+        server.close()?;
+        let server = ruff()?;
+        start_of_ruff.push(server.start);
+        server.close()?;
+    }
+
+    let program = program();
+    let (mut server, mut peer) = (ours()?, ruff()?);
+    server.open(OTHER, "csv", &table(100))?;
+    peer.open(PROGRAM, "python", &program)?;
+    let (mut hover, mut hover_of_ruff) = (Samples::default(), Samples::default());
+    for number in 0..HOVERS {
+        hover.0.push(server.time("textDocument/hover", at(OTHER, number % 100, 3))?);
+        // The one thing that ruff hovers: the code of a `noqa`.
+        hover_of_ruff.0.push(peer.time("textDocument/hover", at(PROGRAM, 0, 20))?);
+    }
+    server.close()?;
+    peer.close()?;
+
+    let (mut memory, mut memory_of_ty) = (Samples::default(), Samples::default());
+    for (mut server, samples) in [(ours()?, &mut memory), (ty()?, &mut memory_of_ty)] {
+        server.open(PROGRAM, "python", &program)?;
+        for number in 0..EDITS {
+            server.change(PROGRAM, number + 2, 1 + number % 50, (0, 0), "#")?;
+        }
+        server.request("textDocument/hover", at(PROGRAM, 1, 1))?;
+        samples.0.push(server.resident_bytes()?);
+        server.close()?;
     }
     Ok(vec![
-        Row {
-            what: "server start → `initialize` answer".to_owned(),
-            unit: Unit::Time,
-            ours,
-            peer: Some(("ruff server", theirs)),
-            target: 1.0,
-        },
-        Row { what: "memory of an idle server".to_owned(), unit: Unit::Memory, ours: memory, peer: None, target: 35e6 },
+        Row::beside("server start → `initialize` answer", Unit::Time, start, ("ruff server", start_of_ruff), 1.0),
+        Row::beside("hover on an idle server, p99", Unit::Time, hover, ("ruff server", hover_of_ruff), 3.0).by(Measure::P99),
+        Row::beside("memory after 480 edits", Unit::Memory, memory, ("ty server", memory_of_ty), 1.0),
+        Row::alone("memory of an idle server", Unit::Memory, idle, 35e6),
     ])
 }
 
-/// Starts a server, initializes it, ends it: seconds to the answer, and its memory then, in bytes.
-fn initialize(command: &mut Command) -> Result<(f64, f64)> {
-    let began = Instant::now();
-    let mut server = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
-    let mut input = server.stdin.take().context("no stdin")?;
-    let mut output = BufReader::new(server.stdout.take().context("no stdout")?);
-    let params = json!({"processId": std::process::id(), "capabilities": {}, "rootUri": null});
-    send(&mut input, &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))?;
-    answer(&mut output, 1)?;
-    let seconds = began.elapsed().as_secs_f64();
-    send(&mut input, &json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}))?;
-    send(&mut input, &json!({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}))?;
-    answer(&mut output, 2)?;
-    let bytes = resident_bytes(server.id())?;
-    send(&mut input, &json!({"jsonrpc": "2.0", "method": "exit"}))?;
-    drop(input);
-    server.wait()?;
-    Ok((seconds, bytes))
-}
-
-fn send(input: &mut impl Write, message: &Value) -> Result<()> {
-    let text = message.to_string();
-    write!(input, "Content-Length: {}\r\n\r\n{text}", text.len())?;
-    input.flush()?;
-    Ok(())
-}
-
-/// Reads messages until the answer to request `id`.
-fn answer(output: &mut impl BufRead, id: u64) -> Result<Value> {
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if output.read_line(&mut line)? == 0 {
-                bail!("the server ended without an answer");
-            }
-            if line == "\r\n" {
-                break;
-            }
-            if let Some(value) = line.strip_prefix("Content-Length:") {
-                length = value.trim().parse()?;
-            }
-        }
-        let mut body = vec![0; length];
-        output.read_exact(&mut body)?;
-        let message: Value = serde_json::from_slice(&body)?;
-        if message["id"] == id && message.get("method").is_none() {
-            return Ok(message);
-        }
+/// First paint, typing, a storm of edits, and edits at 1 MB/s beside other requests.
+fn with_a_large_table() -> Result<Vec<Row>> {
+    let text = table(TABLE_ROWS);
+    let mut profile = Samples::default();
+    for _ in 0..10 {
+        let began = Instant::now();
+        ensure!(live::profile(&text, Format::Delimited(None), &|| false).is_some(), "a table has a profile");
+        profile.push(began.elapsed());
     }
+    let mut paint = Samples::default();
+    for _ in 0..10 {
+        let mut server = ours()?;
+        let began = Instant::now();
+        server.open(TABLE, "csv", &text)?;
+        server.request("textDocument/inlayHint", whole(TABLE))?;
+        paint.push(began.elapsed());
+        server.close()?;
+    }
+
+    let mut server = ours()?;
+    server.open(TABLE, "csv", &text)?;
+    server.open(OTHER, "csv", &table(100))?;
+    server.request("textDocument/inlayHint", whole(TABLE))?;
+    let mut version = 1;
+    let mut key = |server: &mut Server, line: usize, typed: &str| {
+        version += 1;
+        server.change(TABLE, version, line, (0, 0), typed)
+    };
+
+    let mut keystroke = Samples::default();
+    for number in 0..KEYSTROKES {
+        std::thread::sleep(Duration::from_millis(30));
+        let began = Instant::now();
+        key(&mut server, 1 + number * 7 % TABLE_ROWS, "1")?;
+        server.request("textDocument/hover", at(TABLE, 1 + number * 7 % TABLE_ROWS, 0))?;
+        keystroke.push(began.elapsed());
+    }
+
+    let (mut beside, mut same) = (Samples::default(), Samples::default());
+    let typed = "7".repeat(EDIT_BYTES);
+    let began = Instant::now();
+    for tick in 0_u32.. {
+        if began.elapsed() > EDITING {
+            break;
+        }
+        key(&mut server, 1 + tick as usize % TABLE_ROWS, &typed)?;
+        match tick % 16 {
+            0 => beside.0.push(server.time("textDocument/hover", at(OTHER, 5, 3))?),
+            8 => same.0.push(server.time("textDocument/codeAction", whole(TABLE))?),
+            _ => {}
+        }
+        std::thread::sleep((began + Duration::from_millis(1) * (tick + 1)).saturating_duration_since(Instant::now()));
+    }
+    server.close()?;
+
+    let mut server = ours()?;
+    server.open(TABLE, "csv", &text)?;
+    let mut storm = Samples::default();
+    let began = Instant::now();
+    for number in 0..STORM {
+        server.change(TABLE, number + 2, 1 + number * 7 % TABLE_ROWS, (0, 0), "1")?;
+    }
+    server.request("textDocument/hover", at(TABLE, 1, 0))?;
+    storm.push(began.elapsed());
+    server.close()?;
+    Ok(vec![
+        Row::alone("live profile of 50,000 rows", Unit::Time, profile, 0.050),
+        Row::alone("50,000-row table: open → hint", Unit::Time, paint, 0.050),
+        Row::alone("50,000-row table: keystroke → hover of the new text, p99", Unit::Time, keystroke, 0.010).by(Measure::P99),
+        Row::alone("during 1 MB/s of edits: hover in another document, worst", Unit::Time, beside, 0.020).by(Measure::Worst),
+        Row::alone("during 1 MB/s of edits: code actions in the document, worst", Unit::Time, same, 0.020).by(Measure::Worst),
+        Row::alone("10,000 edits in a row, with the hover after them", Unit::Time, storm, 10.0),
+    ])
 }
 
-/// Resident memory of a process (`VmRSS` of proc(5)), in bytes.
-fn resident_bytes(pid: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-    let kilobytes: f64 = line.split_whitespace().nth(1).context("no number in VmRSS")?.parse()?;
-    Ok(kilobytes * 1024.0)
+/// Requests about a large table while code in the sandbox prints as fast as it can.
+fn while_a_run_prints() -> Result<Vec<Row>> {
+    let mut server = ours()?;
+    server.open(TABLE, "csv", &table(TABLE_ROWS))?;
+    let code = "while True:\n    print('x' * 1000)\n";
+    server.open(PROGRAM, "python", code)?;
+    let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 2, "character": 0}});
+    let run = json!({"command": "codeinterp.runSelection", "arguments": [{"uri": PROGRAM, "range": range}]});
+    let run = server.request("workspace/executeCommand", run)?["run"].clone();
+    server.wait(|message| message["params"]["run"] == run && message["params"]["step"] == 1)?;
+    let (mut hover, mut hints, mut actions) = (Samples::default(), Samples::default(), Samples::default());
+    for number in 0..HOVERS {
+        hover.0.push(server.time("textDocument/hover", at(TABLE, number * 31, 3))?);
+        hints.0.push(server.time("textDocument/inlayHint", whole(TABLE))?);
+        actions.0.push(server.time("textDocument/codeAction", whole(TABLE))?);
+    }
+    server.request("workspace/executeCommand", json!({"command": "codeinterp.cancel", "arguments": [{}]}))?;
+    server.wait(|message| message["params"]["run"] == run && message["params"]["status"] == "cancelled")?;
+    server.close()?;
+    let row = |what: &str, samples| Row::alone(what, Unit::Time, samples, 0.010).by(Measure::P99);
+    Ok(vec![
+        row("while a run prints: hover on 50,000 rows, p99", hover),
+        row("while a run prints: hints, p99", hints),
+        row("while a run prints: code actions, p99", actions),
+    ])
+}
+
+/// A table of sales: dates, words, whole and broken numbers, some missing.
+fn table(rows: usize) -> String {
+    let mut text = String::from("date,region,product,units,price,note\n");
+    for row in 0..rows {
+        let price = if row % 40 == 7 { String::new() } else { format!("{}.{:02}", 9 + row * 13 % 70, row * 7 % 100) };
+        let region = ["north", "south", "east", "west"][row % 4];
+        // Writing to a String can't fail.
+        let _ = writeln!(
+            text,
+            "2024-{:02}-{:02},{region},P-{},{},{price},order {row} of many",
+            row % 12 + 1,
+            row % 28 + 1,
+            row % 300,
+            row * 37 % 91
+        );
+    }
+    text
+}
+
+/// A program of a thousand lines.
+fn program() -> String {
+    let mut text = String::from("import os  # noqa: F401\n");
+    for number in 0..500 {
+        // Writing to a String can't fail.
+        let _ = write!(text, "def f{number}(x: int) -> int:\n    return x + {number}\n");
+    }
+    text
 }

@@ -54,6 +54,17 @@ impl Unit {
     }
 }
 
+/// Which of the samples is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The middle one.
+    Median,
+    /// Nearly the worst.
+    P99,
+    /// The worst.
+    Worst,
+}
+
 /// Ours beside a peer's.
 pub struct Row {
     /// What is measured.
@@ -64,30 +75,55 @@ pub struct Row {
     pub ours: Samples,
     /// What it is compared with, and that one's samples.
     pub peer: Option<(&'static str, Samples)>,
-    /// The ratio of the medians (or, without a peer, the median itself in seconds or bytes) that we want at most.
+    /// What the target is about.
+    pub measure: Measure,
+    /// The ratio to the peer (or, without a peer, the value itself in seconds or bytes) that we want at most.
     pub target: f64,
 }
 
 impl Row {
+    /// A row whose target is a ratio of medians.
+    pub fn beside(what: impl Into<String>, unit: Unit, ours: Samples, peer: (&'static str, Samples), target: f64) -> Self {
+        Self { what: what.into(), unit, ours, peer: Some(peer), measure: Measure::Median, target }
+    }
+
+    /// A row whose target is a median, in seconds or bytes.
+    pub fn alone(what: impl Into<String>, unit: Unit, ours: Samples, target: f64) -> Self {
+        Self { what: what.into(), unit, ours, peer: None, measure: Measure::Median, target }
+    }
+
+    /// The same row with a target about another sample than the median.
+    pub fn by(self, measure: Measure) -> Self {
+        Self { measure, ..self }
+    }
+
     fn measured(&self) -> f64 {
+        let look = |samples: &Samples| match self.measure {
+            Measure::Median => samples.median(),
+            Measure::P99 => samples.p99(),
+            Measure::Worst => samples.quantile(1.0),
+        };
         match &self.peer {
-            Some((_, peer)) => self.ours.median() / peer.median(),
-            None => self.ours.median(),
+            Some((_, peer)) => look(&self.ours) / look(peer),
+            None => look(&self.ours),
         }
     }
 }
 
 /// Prints the rows as a Markdown table.
 pub fn print(rows: &[Row]) {
-    println!("\n| what | ours: median (p99) | beside | its median (p99) | ratio | target | |");
+    println!("\n| what | ours: median (p99, worst) | beside | its median (p99, worst) | ratio | target | |");
     println!("|---|---|---|---|---|---|---|");
     for row in rows {
-        let both = |samples: &Samples| format!("{} ({})", row.unit.show(samples.median()), row.unit.show(samples.p99()));
+        let all = |samples: &Samples| {
+            let show = |value| row.unit.show(value);
+            format!("{} ({}, {})", show(samples.median()), show(samples.p99()), show(samples.quantile(1.0)))
+        };
         let (peer, theirs, ratio, target) = match &row.peer {
-            Some((name, peer)) => (*name, both(peer), format!("{:.2}", row.measured()), format!("≤ {:.2} ×", row.target)),
+            Some((name, peer)) => (*name, all(peer), format!("{:.2}", row.measured()), format!("≤ {:.2} ×", row.target)),
             None => ("-", "-".to_owned(), "-".to_owned(), format!("≤ {}", row.unit.show(row.target))),
         };
         let verdict = if row.measured() <= row.target { "met" } else { "missed" };
-        println!("| {} | {} | {peer} | {theirs} | {ratio} | {target} | {verdict} |", row.what, both(&row.ours));
+        println!("| {} | {} | {peer} | {theirs} | {ratio} | {target} | {verdict} |", row.what, all(&row.ours));
     }
 }

@@ -81,8 +81,21 @@ impl Client {
     /// The same with a model of this name.
     pub async fn with_model(rig: &Arc<Rig>, model: &str, capabilities: Value, options: Value) -> Self {
         let mut client = Self::start(rig, model);
-        let folder = client.uri("");
-        let answer = client
+        client.initialize(capabilities, options).await;
+        client
+    }
+
+    /// Another server for the folder of one that has ended.
+    pub async fn again(rig: &Arc<Rig>, folder: tempfile::TempDir, capabilities: Value, options: Value) -> Self {
+        let mut client = Self::start(rig, "scripted");
+        client.folder = folder;
+        client.initialize(capabilities, options).await;
+        client
+    }
+
+    async fn initialize(&mut self, capabilities: Value, options: Value) {
+        let folder = self.uri("");
+        let answer = self
             .request(
                 "initialize",
                 json!({
@@ -92,9 +105,8 @@ impl Client {
             )
             .await
             .unwrap();
-        client.capabilities = answer["capabilities"].clone();
-        client.notify("initialized", json!({})).await;
-        client
+        self.capabilities = answer["capabilities"].clone();
+        self.notify("initialized", json!({})).await;
     }
 
     /// Messages of this method are not looked at from now on.
@@ -139,6 +151,15 @@ impl Client {
             Some(error) => Err(error.clone()),
             None => Ok(message["result"].clone()),
         }
+    }
+
+    /// The answer of a request, if it is here.
+    pub async fn answered(&mut self, id: i64) -> Option<Result<Value, Value>> {
+        while let Ok(message) = self.incoming.try_recv() {
+            self.waiting.push_back(message);
+        }
+        let here = self.waiting.iter().any(|message| message.get("method").is_none() && message["id"] == id);
+        if here { Some(self.answer(json!(id)).await) } else { None }
     }
 
     pub async fn command(&mut self, name: &str, argument: Value) -> Result<Value, Value> {
@@ -202,6 +223,16 @@ impl Client {
         self.notify("textDocument/didChange", json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]})).await;
     }
 
+    /// The lenses of a document, as `line: title`, with the arguments of their commands.
+    pub async fn lenses(&mut self, uri: &str) -> Vec<(String, Value)> {
+        let lenses = self.request("textDocument/codeLens", json!({"textDocument": {"uri": uri}})).await.unwrap();
+        let lens = |lens: &Value| {
+            let title = format!("{}: {}", lens["range"]["start"]["line"], lens["command"]["title"].as_str().unwrap());
+            (title, lens["command"]["arguments"][0].clone())
+        };
+        lenses.as_array().into_iter().flatten().map(lens).collect()
+    }
+
     /// The hints of a document, as `line: text`.
     pub async fn hints(&mut self, uri: &str) -> Vec<String> {
         let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 99999, "character": 0}});
@@ -232,6 +263,13 @@ impl Client {
         self.request("shutdown", Value::Null).await.unwrap();
         self.notify("exit", Value::Null).await;
         self.finish(true).await;
+    }
+
+    /// The same, and keeps the workspace folder.
+    pub async fn close_and_keep(mut self) -> tempfile::TempDir {
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        self.close().await;
+        folder
     }
 
     /// Waits for the end of the server; `orderly` is what it says of it.

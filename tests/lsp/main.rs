@@ -6,8 +6,11 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod agreement;
+mod cells;
 mod client;
 mod conduct;
 mod data;
+mod lifecycle;
+mod recall;
 mod rig;
 mod runs;

@@ -23,6 +23,7 @@ use codeinterp::profile::{Profile, ProfileOutcome};
 use codeinterp::sandbox::{Backend, StartRequest};
 use codeinterp::session::Services;
 use serde_json::json;
+use sha2::Digest as _;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
@@ -88,13 +89,15 @@ impl Backend for ScriptedBackend {
 
     async fn start(&self, _: &StartRequest, _: Sink<'_, Progress>, _: &CancellationToken) -> Result<Arc<dyn Sandbox>, SandboxError> {
         self.0.running.fetch_add(1, Ordering::SeqCst);
-        Ok(Arc::new(ScriptedSandbox { scripted: self.0.clone(), stopped: CancellationToken::new() }))
+        Ok(Arc::new(ScriptedSandbox { scripted: self.0.clone(), stopped: CancellationToken::new(), kernel: tokio::sync::Mutex::default() }))
     }
 }
 
 struct ScriptedSandbox {
     scripted: Arc<Scripted>,
     stopped: CancellationToken,
+    /// Held while code executes: a kernel does one thing at a time.
+    kernel: tokio::sync::Mutex<()>,
 }
 
 fn picture() -> String {
@@ -125,8 +128,9 @@ impl Sandbox for ScriptedSandbox {
             FileSource::Bytes(bytes) => bytes.to_vec(),
         };
         let bytes = data.len() as u64;
+        let sha256 = sha2::Sha256::digest(&data).iter().map(|byte| format!("{byte:02x}")).collect();
         self.scripted.files.lock().unwrap().push((name.to_owned(), data));
-        Ok(PutFile { name: name.to_owned(), bytes, sha256: "0".repeat(64), mounted: false })
+        Ok(PutFile { name: name.to_owned(), bytes, sha256, mounted: false })
     }
 
     async fn profile(
@@ -149,6 +153,7 @@ impl Sandbox for ScriptedSandbox {
         events: Sink<'_, ExecutionEvent>,
         cancel: &CancellationToken,
     ) -> Result<Execution, SandboxError> {
+        let _busy = self.kernel.lock().await;
         let mut execution = Execution {
             exit_code: 0,
             error: None,
@@ -204,6 +209,7 @@ impl Sandbox for ScriptedSandbox {
     }
 
     async fn variables(&self, name: Option<&str>) -> Result<Vec<Variable>, SandboxError> {
+        let _busy = self.kernel.lock().await;
         let variable =
             Variable { name: "answer".to_owned(), type_name: "int".to_owned(), shape: None, bytes: Some(28), repr: "42".to_owned() };
         Ok(Some(variable).into_iter().filter(|variable| name.is_none_or(|name| name == variable.name)).collect())

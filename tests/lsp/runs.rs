@@ -214,33 +214,3 @@ async fn an_editor_without_models_says_so() {
     assert!(shown["message"].as_str().unwrap().contains("offers no language models"), "{shown}");
     client.close().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_cell_that_changed_runs_again_on_save_where_live_is_on() {
-    let rig = Rig::new();
-    let mut client = Client::open(&rig, json!({}), json!({"runEvents": true, "live": true, "cells": true})).await;
-    let uri = client.show("a.py", "python", "# %% one\nfirst\n# %% two\nsecond\n").await;
-    let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": uri}})).await.unwrap();
-    assert_eq!(lenses.as_array().unwrap().len(), 2);
-    let started = client.command("runSelection", lenses[0]["command"]["arguments"][0].clone()).await.unwrap();
-    assert_eq!(client.ended(&started["run"]).await, "completed");
-    assert_eq!(client.hints(&uri).await, ["1: first · report"]);
-    client.change(&uri, 2, (1, 0), (1, 5), "third").await;
-    client.notify("textDocument/didSave", json!({"textDocument": {"uri": uri}})).await;
-    let queued = client.expect("codeinterp/runChanged").await;
-    assert_eq!(client.ended(&queued["run"]).await, "completed");
-    assert_eq!(client.hints(&uri).await, ["1: third · report"]);
-    client.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn names_in_a_cell_show_the_kernels_value() {
-    let rig = Rig::new();
-    let mut client = Client::open(&rig, json!({}), json!({"runEvents": true, "cells": true})).await;
-    let uri = client.show("a.py", "python", "# %%\nanswer = 42\nother = 1\n").await;
-    let started = client.command("runSelection", json!({"uri": uri, "range": range(1, 2)})).await.unwrap();
-    client.ended(&started["run"]).await;
-    assert!(client.hover(&uri, 1, 3).await.starts_with("**answer** · int · 28 bytes"));
-    assert_eq!(client.hover(&uri, 2, 3).await, "");
-    client.close().await;
-}

@@ -10,7 +10,7 @@ check)
   venv_ready "$folder" || missing "the Python of the end-to-end tests"
   ;;
 install)
-  venv "$folder" pytest==9.0.* pytest-lsp==1.0.1 pygls==2.* ipykernel==7.* jupyter_client==8.* nbformat==5.* nbclient==0.10.* numpy pandas==2.3.* matplotlib ruff==0.17.*
+  venv "$folder" pytest==9.0.* pytest-lsp==1.0.1 pygls==2.* ipykernel==7.* jupyter_client==8.* nbformat==5.* nbclient==0.10.* numpy pandas==2.3.* matplotlib ruff==0.17.* ty==0.0.*
   put_env TEST_PYTHON "$folder/bin/python"
   say "$("$folder/bin/python" --version) with pytest-lsp and ipykernel in $folder"
   ;;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use tower_lsp::gen_lsp_types as lsp;
 use url::Url;
 
+use crate::lsp::analysis::format_of;
 use crate::lsp::cells;
 use crate::lsp::documents::{Encoding, Text, to_u32};
 use crate::lsp::state::Document;
@@ -60,17 +61,22 @@ fn line_bytes(text: &Text, first: usize, last: usize) -> Range<usize> {
 
 /// The selection as a file. `None` where nothing is selected in a data file: the question is about all of it.
 pub fn select(document: &Document, uri: &Url, range: &lsp::Range, encoding: Encoding) -> Option<Selected> {
-    let text = &document.text;
+    select_in(&document.text, uri, &document.language, range, encoding)
+}
+
+/// The same of a text that need not be the document's present one.
+pub fn select_in(text: &Text, uri: &Url, language: &str, range: &lsp::Range, encoding: Encoding) -> Option<Selected> {
+    let format = format_of(uri, language);
     let empty = range.start == range.end;
-    if empty && document.format.is_some() {
+    if empty && format.is_some() {
         return None;
     }
     let (first, last) = lines(range, text);
     let whole_lines = &text.as_str()[line_bytes(text, first, last)];
     let exact = &text.as_str()[text.bytes(range, encoding)];
-    let (stem, extension) = stem_and_extension(uri, &document.language);
+    let (stem, extension) = stem_and_extension(uri, language);
     let mut header_added = false;
-    let (body, extension) = match document.format {
+    let (body, extension) = match format {
         Some(Format::Delimited(_)) => {
             // A selection of whole rows of the whole file is the file.
             let header = header_line(text);
@@ -182,11 +188,12 @@ mod tests {
             text: Text::new(text.to_owned()),
             changed: false,
             revision: std::sync::Arc::default(),
-            format: crate::lsp::analysis::format_of(&uri, language),
+            format: format_of(&uri, language),
             profile: None,
             profiling: false,
             due: None,
             waiters: Vec::new(),
+            awaited: std::sync::Arc::default(),
             diagnosed: false,
         };
         (document, uri)

@@ -63,7 +63,7 @@ fn includes(wish: &lsp::CodeActionKind, kind: &lsp::CodeActionKind) -> bool {
 fn is_table(document: &Document) -> bool {
     match document.format {
         None => false,
-        Some(Format::Json) => document.fresh_profile().is_some(),
+        Some(Format::Json) => document.last_profile().is_some(),
         Some(_) => true,
     }
 }

@@ -15,6 +15,9 @@ const MAX_QUESTIONS: usize = 20;
 /// Lines of a document that are searched for questions.
 const MAX_LINES: usize = 5_000;
 
+/// What is asked about a cell where nobody can be asked for a question.
+const ABOUT_A_CELL: &str = "Explain what this code does and what it comes to, and check whether it is right.";
+
 /// Answers the request.
 pub fn code_lens(state: &State, params: &lsp::CodeLensParams) -> Option<Vec<lsp::CodeLens>> {
     let uri = &params.text_document.uri;
@@ -22,7 +25,7 @@ pub fn code_lens(state: &State, params: &lsp::CodeLensParams) -> Option<Vec<lsp:
     let mut lenses = Vec::new();
     if document.format.is_some() {
         // A JSON document that is no table is a program's file.
-        if document.format == Some(crate::profile::live::Format::Json) && document.fresh_profile().is_none() {
+        if document.format == Some(crate::profile::live::Format::Json) && document.last_profile().is_none() {
             return None;
         }
         lenses.push(lens(0, command("Analyze", "analyzeFile", json!({ "uri": uri }))));
@@ -76,7 +79,12 @@ fn lines_range(first: usize, end: usize) -> lsp::Range {
 fn of_cell(state: &State, uri: &url::Url, cell: &Cell) -> Vec<lsp::CodeLens> {
     let line = to_u32(cell.head);
     let range = lines_range(cell.code.start, cell.code.end);
-    let mut lenses = vec![lens(line, command("Run in sandbox", "runSelection", json!({"uri": uri, "range": range})))];
+    let selected = json!({"uri": uri, "range": range});
+    let mut ask = selected.clone();
+    if !state.features.asks_for_questions() {
+        ask["question"] = json!(ABOUT_A_CELL);
+    }
+    let mut lenses = vec![lens(line, command("Run in sandbox", "runSelection", selected)), lens(line, command("Ask", "askSelection", ask))];
     let last = to_u32(cell.code.end.saturating_sub(1));
     let run = state.runs.about(uri).find(|entry| !entry.anchor.whole && entry.anchor.line() == last);
     match run {

@@ -17,7 +17,7 @@ use crate::lsp::event::Reply;
 use crate::lsp::hints;
 use crate::lsp::main_loop::answer;
 use crate::lsp::runs::RunEntry;
-use crate::lsp::state::State;
+use crate::lsp::state::{Document, Seen, State};
 use crate::lsp::uris;
 use crate::profile::live;
 use crate::report::escape;
@@ -41,21 +41,21 @@ pub fn hover(state: &mut State, params: lsp::HoverParams, reply: Reply<Option<ls
         tokio::spawn(async move { answer(reply, of_variable(&session, name, range).await) });
         return;
     }
-    analysis::when_profiled(state, &uri.clone(), Box::new(move |state| answer(reply, of_document(state, &uri, position))));
+    analysis::when_profiled(state, &uri.clone(), Box::new(move |state, seen| answer(reply, of_document(state, &uri, position, seen))));
 }
 
-fn of_document(state: &State, uri: &Url, position: lsp::Position) -> Option<lsp::Hover> {
-    let document = state.documents.get(uri)?;
+fn of_document(state: &State, uri: &Url, position: lsp::Position, seen: Seen<'_>) -> Option<lsp::Hover> {
+    let document = seen.text?;
     let encoding = state.features.encoding;
     let mut text = String::new();
     let mut range = None;
-    let offset = document.text.offset(position, encoding);
-    if let Some(profile) = document.fresh_profile()
-        && let Some(place) = profile.place(document.text.as_str(), offset)
+    let offset = document.offset(position, encoding);
+    if let Some(profile) = seen.profile
+        && let Some(place) = profile.place(document.as_str(), offset)
     {
         text = live::column_markdown(profile, &place);
-        range = Some(document.text.range(&place.range, encoding));
-        if place.row.is_none() && document.text.line_range(document.text.line_of(offset)).end == offset {
+        range = Some(document.range(&place.range, encoding));
+        if place.row.is_none() && document.line_range(document.line_of(offset)).end == offset {
             // At the end of the header line, where the hint of the columns stands.
             text = live::table_markdown(profile);
         }
@@ -125,7 +125,7 @@ fn variable_at(state: &State, uri: &Url, position: lsp::Position) -> Option<(Arc
     usable.then(|| (state.session_for(uri), name.to_owned(), document.text.range(&(start..end), state.features.encoding)))
 }
 
-fn at_end(document: &crate::lsp::state::Document, position: lsp::Position, state: &State) -> bool {
+fn at_end(document: &Document, position: lsp::Position, state: &State) -> bool {
     let end = document.text.line_range(position.line as usize).end;
     document.text.offset(position, state.features.encoding) == end
 }

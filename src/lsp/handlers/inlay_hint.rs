@@ -10,28 +10,29 @@ use crate::lsp::event::Reply;
 use crate::lsp::hints::{self, LineHint};
 use crate::lsp::main_loop::answer;
 use crate::lsp::state::State;
-use crate::profile::live;
+use crate::profile::live::{self, LiveProfile};
 
 /// Takes the request; it is answered when the columns are known.
 pub fn inlay_hint(state: &mut State, params: lsp::InlayHintParams, reply: Reply<Option<Vec<lsp::InlayHint>>>) {
     let lsp::InlayHintParams { text_document: lsp::TextDocumentIdentifier { uri }, range, .. } = params;
     if state.settings.hints.enabled && state.settings.hints.columns {
-        analysis::when_profiled(state, &uri.clone(), Box::new(move |state| answer(reply, Some(hints_in(state, &uri, &range)))));
+        analysis::when_profiled(
+            state,
+            &uri.clone(),
+            Box::new(move |state, seen| answer(reply, Some(hints_in(state, &uri, &range, seen.profile)))),
+        );
     } else {
-        answer(reply, Some(hints_in(state, &uri, &range)));
+        answer(reply, Some(hints_in(state, &uri, &range, None)));
     }
 }
 
-fn hints_in(state: &State, uri: &Url, range: &lsp::Range) -> Vec<lsp::InlayHint> {
+fn hints_in(state: &State, uri: &Url, range: &lsp::Range, profile: Option<&LiveProfile>) -> Vec<lsp::InlayHint> {
     let Some(document) = state.documents.get(uri) else { return Vec::new() };
     if !state.settings.hints.enabled {
         return Vec::new();
     }
     let mut lines: BTreeMap<u32, LineHint> = BTreeMap::new();
-    if state.settings.hints.columns
-        && let Some(profile) = document.fresh_profile()
-        && !profile.columns.is_empty()
-    {
+    if let Some(profile) = profile.filter(|profile| !profile.columns.is_empty()) {
         lines.entry(0).or_default().columns = Some(live::header_hint(profile));
     }
     // Newest first: a line shows its newest result.

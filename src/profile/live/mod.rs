@@ -35,6 +35,9 @@ pub const MAX_BYTES: usize = 64 << 20;
 /// Columns beyond this are not profiled live.
 pub const MAX_COLUMNS: usize = 2_000;
 
+/// Bytes of a record in which places are looked for: a request about a place must not take long.
+const MAX_RECORD: usize = 1 << 20;
+
 /// Most problems that are kept; the rest is counted.
 pub const MAX_PROBLEMS: usize = 20;
 
@@ -64,7 +67,7 @@ pub struct LiveProfile {
     pub problems: Vec<Problem>,
     /// How many problems there are in all.
     pub problem_count: usize,
-    /// Starts of the records of delimited text, header first; empty for JSON.
+    /// Starts of the records, in order; of delimited text the header first.
     starts: Vec<u32>,
 }
 
@@ -97,26 +100,24 @@ pub fn profile(text: &str, format: Format, stale: &dyn Fn() -> bool) -> Option<L
 }
 
 impl LiveProfile {
-    /// The cell or field at byte `offset` of the text that was profiled.
+    /// The cell or field at byte `offset` of the text that was profiled. Looks at the one record that holds it, and of
+    /// a record that is longer than [`MAX_RECORD`] at its beginning.
     pub fn place(&self, text: &str, offset: usize) -> Option<Place> {
+        let record = self.starts.partition_point(|start| *start as usize <= offset).checked_sub(1)?;
+        let start = self.starts[record] as usize;
+        let end = self.starts.get(record + 1).map_or(text.len(), |next| *next as usize).min(start + MAX_RECORD);
         match self.format {
             Format::Delimited(delimiter) => {
-                let record = self.starts.partition_point(|start| *start as usize <= offset).checked_sub(1)?;
-                let start = self.starts[record] as usize;
-                let (cells, _) = rows::record(text, start, delimiter?)?;
-                let index = cells.iter().position(|cell| offset <= cell.range.end)?;
-                let cell = &cells[index];
-                (index < self.columns.len()).then(|| Place {
-                    column: index,
-                    row: (record as u64).checked_sub(1),
-                    range: cell.range.clone(),
-                    value: bounded(&cell.value(text)),
-                })
+                let cells = rows::cells(text, start..end, delimiter?);
+                let column = cells.iter().position(|cell| offset <= cell.range.end)?;
+                let cell = &cells[column];
+                let row = (record as u64).checked_sub(1);
+                (column < self.columns.len()).then(|| Place { column, row, range: cell.range.clone(), value: bounded(&cell.value(text)) })
             }
             Format::JsonLines | Format::Json => {
-                let field = json::field_at(text, offset, self.format)?;
+                let field = json::field_at(text, start..end, offset)?;
                 let column = self.columns.iter().position(|column| column.name == field.key)?;
-                Some(Place { column, row: Some(field.record), range: field.range, value: bounded(&field.value) })
+                Some(Place { column, row: Some(record as u64), range: field.range, value: bounded(&field.value) })
             }
         }
     }

@@ -108,13 +108,14 @@ fn is_blank_line(bytes: &[u8], at: usize) -> bool {
     bytes[at..].iter().find(|byte| !matches!(byte, b' ' | b'\t')).is_none_or(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
-/// The cells of the record that starts at `start`, and where it ends.
-pub(super) fn record(text: &str, start: usize, delimiter: u8) -> Option<(Vec<Cell>, usize)> {
-    (start < text.len()).then(|| {
-        let mut cells = Vec::new();
-        let end = scan(text.as_bytes(), start, delimiter, &mut cells, &mut None);
-        (cells, end)
-    })
+/// The cells of the record that starts these bytes; where it goes on beyond them, those that are whole.
+pub(super) fn cells(text: &str, record: Range<usize>, delimiter: u8) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let end = scan(&text.as_bytes()[..record.end], record.start, delimiter, &mut cells, &mut None);
+    if end == record.end && end < text.len() && !matches!(text.as_bytes()[end - 1], b'\r' | b'\n') {
+        cells.pop();
+    }
+    cells
 }
 
 /// Scans one record from `start`; returns the offset of what follows its line terminator.
