@@ -243,7 +243,9 @@ test(
       return #vim.lsp.codelens.get(bufnr) >= 2
     end)
     vim.cmd('1')
+    harness.answers = { 'Run in sandbox' }
     vim.lsp.codelens.run()
+    equal({ 'Run in sandbox', 'Ask' }, harness.questions[1].items)
     equal('completed', ended().status, vim.inspect(harness.notifications))
     local namespace = vim.api.nvim_get_namespaces()['codeinterp.hints']
     eventually('the value stands at the end of the cell', function()

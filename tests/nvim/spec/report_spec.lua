@@ -269,52 +269,6 @@ test('a page that a cell has written is opened only after a question', function(
   end)
 end)
 
-test('a chart is shown in Neovim where snacks.nvim can', function()
-  local shown ---@type string?
-  package.loaded['snacks.image'] = {
-    supports = function()
-      return true
-    end,
-    buf = {
-      attach = function(_, options)
-        shown = options.src
-      end,
-    },
-  }
-  local server = start()
-  server:run_changed('r1', 'completed')
-  vim.cmd([[CodeInterp chart chart\ 1.png]])
-  eventually('the chart is shown', function()
-    return shown
-  end)
-  package.loaded['snacks.image'] = nil
-  contains(shown, 'chart 1.png')
-  equal({}, harness.opened)
-  equal(2, #vim.api.nvim_list_wins())
-end)
-
-test('an image plugin that fails is told, and the viewer takes over', function()
-  package.loaded['snacks.image'] = {
-    supports = function()
-      return true
-    end,
-    buf = {
-      attach = function()
-        error('no graphics')
-      end,
-    },
-  }
-  local server = start()
-  server:run_changed('r1', 'completed')
-  vim.cmd([[CodeInterp chart chart\ 1.png]])
-  eventually('the viewer is called', function()
-    return harness.opened[1]
-  end)
-  package.loaded['snacks.image'] = nil
-  contains(harness.last_message(), 'no graphics')
-  equal(1, #vim.api.nvim_list_wins())
-end)
-
 test('a chart whose file is gone, and one that never was, are told', function()
   local server = start()
   server:run_changed('r1', 'completed')
