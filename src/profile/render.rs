@@ -43,6 +43,15 @@ pub enum Detail {
 }
 
 /// Columns of one table that are told at most; the rest is counted.
+/// Columns with more different values show no frequent ones.
+const MAX_CATEGORIES: u64 = 20;
+
+/// Characters of a frequent value.
+const MAX_CATEGORY_CHARS: usize = 40;
+
+/// Notes of a column.
+const MAX_NOTES: usize = 3;
+
 const MAX_COLUMNS: usize = 200;
 /// Characters of a name or value that are told at most.
 const MAX_VALUE_CHARS: usize = 80;
@@ -76,6 +85,11 @@ fn table(profile: &Profile, language: Language, detail: Detail) -> String {
     let shown = profile.columns_detail.len().min(MAX_COLUMNS);
     for column in &profile.columns_detail[..shown] {
         push_line(&mut text, &column_line(column, language, detail));
+        if detail == Detail::Full
+            && let Some(line) = remarks(column, language)
+        {
+            push_line(&mut text, &line);
+        }
     }
     if profile.columns_detail.len() > shown {
         let more = profile.columns_detail.len() - shown;
@@ -136,6 +150,48 @@ fn column_line(column: &Column, language: Language, detail: Detail) -> String {
         let _ = write!(line, " [{}: {min} ~ {max}]", language.pick("range", "范围"));
     }
     line
+}
+
+/// What else is known of a column, on a line of its own below it: how many different values, the frequent ones where they are
+/// few, the span of dates that are held as text, and how the column must be treated.
+fn remarks(column: &Column, language: Language) -> Option<String> {
+    let mut parts = Vec::new();
+    let measured = column.dtype.starts_with("float");
+    if let Some(distinct) = column.distinct.filter(|_| !measured) {
+        let about = if column.distinct_exact == Some(false) { language.pick("about ", "约 ") } else { "" };
+        let mut part = match language {
+            Language::English => format!("{about}{distinct} distinct"),
+            Language::Chinese => format!("{about}{distinct} 个不同值"),
+        };
+        let frequent = if distinct <= MAX_CATEGORIES { frequent(column) } else { Vec::new() };
+        if !frequent.is_empty() {
+            let more = if frequent.len() as u64 == distinct { "" } else { ", …" };
+            let _ = write!(part, ": {}{more}", frequent.join(", "));
+        }
+        parts.push(part);
+    }
+    if let Some(span) = column.extra.get("span").and_then(Value::as_str)
+        && bound(&column.min).is_none()
+    {
+        parts.push(one_line(span));
+    }
+    let notes = column.extra.get("notes").and_then(Value::as_array).into_iter().flatten();
+    parts.extend(notes.filter_map(Value::as_str).take(MAX_NOTES).map(one_line));
+    (!parts.is_empty()).then(|| format!("  {}", parts.join("; ")))
+}
+
+/// The most frequent values, each with its count.
+fn frequent(column: &Column) -> Vec<String> {
+    let top = column.extra.get("top").and_then(Value::as_array).into_iter().flatten();
+    top.filter_map(|row| {
+        let value = match row.get("value")? {
+            Value::String(text) => one_line(text),
+            other => other.to_string(),
+        };
+        let value: String = value.chars().take(MAX_CATEGORY_CHARS).collect();
+        Some(format!("{value} ({})", row.get("count")?.as_u64()?))
+    })
+    .collect()
 }
 
 /// A bound of a range, or `None` where there is none. Text has no useful range, dates have one.
@@ -219,6 +275,24 @@ mod tests {
         );
         assert!(text.contains("- day: object [range: 2024-01-01 ~ 2024-03-01]\n"), "{text}");
         assert!(text.contains("Duplicate rows: 1"), "{text}");
+    }
+
+    #[test]
+    fn below_a_column_stands_how_it_must_be_treated() {
+        let profile: ProfileOutcome = serde_json::from_value(json!({
+            "file": "a.csv", "format": "csv", "rows": 3, "columns": 2,
+            "columns_detail": [
+                {"name": "day", "dtype": "object", "distinct": 3, "distinct_exact": true, "min": "17-Jan-18", "max": "19-Jan-18",
+                 "span": "2018-01-17 … 2018-01-19 (2 days)", "notes": ["dates as text, format %d-%b-%y"]},
+                {"name": "shop", "dtype": "object", "distinct": 2, "distinct_exact": true,
+                 "top": [{"value": "A\n- x", "count": 2}, {"value": "B", "count": 1}]}
+            ]
+        }))
+        .expect("a profile");
+        let text = render(&profile, Language::English);
+        assert!(text.contains("- day: object\n  3 distinct; 2018-01-17 … 2018-01-19 (2 days); dates as text, format %d-%b-%y\n"), "{text}");
+        assert!(text.contains("- shop: object\n  2 distinct: A - x (2), B (1)\n"), "{text}");
+        assert!(!render_with(&profile, Language::English, Detail::Schema).contains("distinct"));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 """The other formats: workbooks, JSON, columnar files, databases, arrays, text, images."""
 
-from conftest import column, fixture, said
+from decimal import Decimal
+
+import pandas as pd
+from conftest import column, fixture, profile, said
 
 
 def test_every_sheet_is_named_with_its_range():
@@ -56,6 +59,12 @@ def test_long_lists_are_summarised():
     assert found["lengths"] == {"min": 50, "max": 50}
     assert len(found["examples"][0]) < 120
     assert found["distinct"] == 1
+
+
+def test_decimals_of_parquet_say_how_to_calculate_with_them(tmp_path):
+    path = tmp_path / "prices.parquet"
+    pd.DataFrame({"price": [Decimal("1.50"), None, Decimal("12.25")]}).to_parquet(path)
+    assert column(profile(path), "price")["notes"] == ["decimal.Decimal objects from 1.50 to 12.25: use .astype(float) for statistics"]
 
 
 def test_parquet_is_known_by_its_bytes():

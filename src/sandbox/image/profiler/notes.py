@@ -1,5 +1,6 @@
 """Remarks on a column: how it must be treated so that nothing is lost, and what was odd in it."""
 
+import decimal
 import re
 
 import numpy as np
@@ -54,6 +55,8 @@ def _mixed(series):
         types = present.map(lambda value: type(value).__name__).value_counts()
         found.append("mixed types: " + ", ".join(f"{name} {count}" for name, count in types.head(4).items()))
     if not len(texts):
+        if present.map(lambda value: isinstance(value, decimal.Decimal)).all():
+            found.append(f"decimal.Decimal objects from {present.min()} to {present.max()}: use .astype(float) for statistics")
         return found
     probe = texts if len(texts) <= 200_000 else texts.iloc[:: max(1, len(texts) // 100_000)]
     kinds = probe.map(cells.kind)
