@@ -32,14 +32,18 @@ pub(super) enum SandboxCommand {
         format: Format,
     },
     /// Remove what no living process uses: stale containers, images and environments
-    Prune,
+    Prune {
+        /// Also the image that the settings ask for, which the next start has to build again
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 pub(super) async fn run(command: SandboxCommand) -> ExitCode {
     match command {
         SandboxCommand::Build { sandbox } => build(&sandbox).await,
         SandboxCommand::List { format } => list(format).await,
-        SandboxCommand::Prune => prune().await,
+        SandboxCommand::Prune { all } => prune(all).await,
     }
 }
 
@@ -109,7 +113,8 @@ async fn list(format: Format) -> ExitCode {
         );
     }
     for image in &found.images {
-        println!("image        {}  {}  {}", image.tags.join(" "), size(image.bytes.unsigned_abs()), age(image.created));
+        let state = if image.in_use { "in use" } else { "not in use" };
+        println!("image        {}  {}  {}  {state}", called(image), size(image.bytes.unsigned_abs()), age(image.created));
     }
     for environment in &found.environments {
         let state = if environment.in_use { "in use" } else { "not in use" };
@@ -127,22 +132,37 @@ async fn list(format: Format) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn prune() -> ExitCode {
+async fn prune(all: bool) -> ExitCode {
     let (found, engine) = owned().await;
+    let current = match settings(&Overrides::default()) {
+        Ok(settings) if !all => Some(owned::current_tag(&settings.sandbox)),
+        Ok(_) => None,
+        Err(error) => return fail(&error),
+    };
     let mut code = ExitCode::SUCCESS;
     if let Some(engine) = &engine {
         for container in found.containers.iter().filter(|container| container.owner_alive == Some(false)) {
             code = say(&container.name, owned::remove_container(engine, &container.id).await, code);
         }
-        let used = found.containers.iter().any(|container| container.owner_alive != Some(false));
-        for image in found.images.iter().filter(|_| !used) {
-            code = say(&image.tags.join(" "), owned::remove_image(engine, &image.id).await, code);
+        // Asked again: an image of a container that has just gone is free now.
+        for image in owned::images(engine).await.unwrap_or_default() {
+            if !image.in_use && !image.tags.iter().any(|tag| Some(tag) == current.as_ref()) {
+                code = say(&called(&image), owned::remove_image(engine, &image).await, code);
+            }
         }
     }
     for environment in prune_environments(&cache_dir(), None) {
         println!("removed {}", environment.path.display());
     }
     code
+}
+
+/// What people see of an image.
+fn called(image: &OwnedImage) -> String {
+    if image.tags.is_empty() {
+        return format!("{} (of a build)", image.id.trim_start_matches("sha256:").chars().take(12).collect::<String>());
+    }
+    image.tags.join(" ")
 }
 
 fn say(what: &str, removed: Result<(), SandboxError>, code: ExitCode) -> ExitCode {

@@ -1,8 +1,5 @@
 //! From the start of a container to its end, however that comes.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::CreateContainerOptionsBuilder;
 use codeinterp::agent::ports::{FileSource, KernelState, SandboxError};
@@ -92,35 +89,6 @@ async fn a_container_that_a_person_removes_is_noticed_with_its_cause() {
         other => panic!("{other:?}"),
     }
     assert_eq!(sandbox.kernel_state(), KernelState::Dead);
-}
-
-/// Run by the next test in a process of its own that is then killed.
-#[tokio::test]
-async fn server_to_be_killed() {
-    if std::env::var_os("CODEINTERP_TEST_SERVER").is_none() {
-        return;
-    }
-    let sandbox = start("killed").await;
-    run(&sandbox, "1").await;
-    println!("\nready");
-    std::future::pending::<()>().await;
-}
-
-#[tokio::test]
-async fn a_server_killed_with_kill_9_takes_its_container_with_it() {
-    let mut server = Command::new(std::env::current_exe().expect("this program"))
-        .args(["lifecycle::server_to_be_killed", "--exact", "--nocapture"])
-        .env("CODEINTERP_TEST_SERVER", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut lines = BufReader::new(server.stdout.take().expect("its output")).lines();
-    assert!(lines.any(|line| line.is_ok_and(|line| line == "ready")), "the server did not get ready");
-    let engine = engine().await;
-    assert_eq!(containers_of(&engine, "killed").await.len(), 1);
-    server.kill().expect("it is killed");
-    server.wait().expect("it is dead");
-    assert!(wait_gone(&engine, "killed").await);
 }
 
 #[tokio::test]

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that finds something missing fails there")]
 
+mod endings;
+
+mod faults;
 mod isolation;
 mod lifecycle;
+mod proxy;
 mod resources;
 mod support;

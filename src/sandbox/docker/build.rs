@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::time::Duration;
 
 use bollard::query_parameters::BuildImageOptionsBuilder;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::engine::{Engine, refused};
-use super::owned::LABEL;
+use super::engine::{Engine, is_not_found, reason, refused};
+use super::owned::{self, LABEL};
 use crate::agent::ports::{Progress, SandboxError, Sink};
 use crate::config::{SandboxSettings, cache_dir};
+
+/// Time in which a build must say something: a large package may be on its way.
+const BUILD_SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Lines of the build's output that an error shows.
 const SHOWN_LINES: usize = 12;
@@ -39,14 +43,28 @@ pub(super) async fn ensure(
             // Dropping the request makes the engine stop the build.
             () = cancel.cancelled() => return Err(SandboxError::Cancelled),
         }
+        tell_of_older(engine, &context.tag, progress).await;
     }
     Ok(context.tag)
 }
 
+/// Says what earlier builds still take. They stay: another workspace's settings may ask for one.
+async fn tell_of_older(engine: &Engine, tag: &String, progress: Sink<'_, Progress>) {
+    let Ok(images) = owned::images(engine).await else { return };
+    let older: Vec<_> = images.iter().filter(|image| !image.in_use && !image.tags.contains(tag)).collect();
+    if older.is_empty() {
+        return;
+    }
+    let megabytes = older.iter().map(|image| image.bytes).sum::<i64>() / 1_000_000;
+    let what =
+        format!("{} images of earlier builds are not in use (up to {megabytes} MB): `codeinterp sandbox prune` removes them", older.len());
+    progress(Progress { what, fraction: None });
+}
+
 async fn exists(engine: &Engine, tag: &str) -> Result<bool, SandboxError> {
-    match engine.api.inspect_image(tag).await {
+    match engine.in_time(engine.api.inspect_image(tag)).await {
         Ok(_) => Ok(true),
-        Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(false),
+        Err(error) if is_not_found(&error) => Ok(false),
         Err(error) => Err(refused("look for the sandbox image", &error)),
     }
 }
@@ -80,8 +98,12 @@ async fn build(engine: &Engine, context: &Context, progress: Sink<'_, Progress>)
     let mut stream = engine.api.build_image(options, None, Some(bollard::body_full(archive.into())));
     let mut tail: Vec<String> = Vec::new();
     let mut fraction = 0.0;
-    while let Some(info) = stream.next().await {
-        let info = info.map_err(|error| failed(&error.to_string(), &tail))?;
+    loop {
+        let Ok(info) = tokio::time::timeout(BUILD_SILENCE, stream.next()).await else {
+            return Err(failed(&format!("the engine said nothing for {} minutes", BUILD_SILENCE.as_secs() / 60), &tail));
+        };
+        let Some(info) = info else { break };
+        let info = info.map_err(|error| failed(&reason(&error), &tail))?;
         if let Some(detail) = info.error_detail {
             return Err(failed(&detail.message.unwrap_or_default(), &tail));
         }
@@ -102,7 +124,8 @@ async fn build(engine: &Engine, context: &Context, progress: Sink<'_, Progress>)
             say(format!("Building the sandbox image: {status}"), Some(fraction));
         }
     }
-    Ok(())
+    // A stream that was cut ends like one that is complete.
+    if exists(engine, &context.tag).await? { Ok(()) } else { Err(failed("the build ended without an image", &tail)) }
 }
 
 /// `Step 3/9 : RUN …` as a fraction.

@@ -8,9 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bollard::container::LogOutput;
 use bollard::models::ContainerCreateBody;
-use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, EventsOptionsBuilder, RemoveContainerOptionsBuilder, StatsOptionsBuilder,
-};
+use bollard::query_parameters::{AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, StatsOptionsBuilder};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -18,12 +16,16 @@ use tokio::sync::watch;
 use tokio_util::io::StreamReader;
 
 use super::engine::{Engine, refused};
-use super::owned;
+use super::{events, owned};
 use crate::agent::ports::{ResourceUsage, SandboxError};
 use crate::sandbox::Enclosure;
 
 /// Time for the engine to say why a container ended, after its output closed.
 const WORD: Duration = Duration::from_secs(2);
+
+/// Between two attempts at removing a container that may not be there yet, doubled each time up to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(16);
 
 /// A started container with its supervisor's pipe.
 pub(super) struct Started {
@@ -35,17 +37,21 @@ pub(super) struct Started {
 /// Creates, attaches and starts a container. Whatever fails, nothing is left behind.
 pub(super) async fn start(engine: &Arc<Engine>, workspace: &str, body: ContainerCreateBody) -> Result<Started, SandboxError> {
     let name = owned::container_name(workspace);
+    let mut container = Container::new(Arc::clone(engine), name.clone());
+    let api = &engine.api;
     let options = CreateContainerOptionsBuilder::default().name(&name).build();
-    let created =
-        engine.api.create_container(Some(options), body).await.map_err(|error| refused("create the sandbox's container", &error))?;
-    let container = Arc::new(Container::new(Arc::clone(engine), created.id));
+    let created = engine.in_time(api.create_container(Some(options), body)).await;
+    created.map_err(|error| refused("create the sandbox's container", &error))?;
+    container.follow();
 
     // Attached before the start: not a byte of the supervisor is missed.
     let options = AttachContainerOptionsBuilder::default().stdin(true).stdout(true).stderr(true).stream(true).build();
-    let attached =
-        engine.api.attach_container(&container.id, Some(options)).await.map_err(|error| refused("attach to the sandbox", &error))?;
-    engine.api.start_container(&container.id, None).await.map_err(|error| refused("start the sandbox's container", &error))?;
-    Ok(Started { output: Box::new(StreamReader::new(supervisor_output(attached.output))), input: attached.input, enclosure: container })
+    let attached = engine.in_time(api.attach_container(&name, Some(options))).await;
+    let attached = attached.map_err(|error| refused("attach to the sandbox", &error))?;
+    let started = engine.in_time(api.start_container(&name, None)).await;
+    started.map_err(|error| refused("start the sandbox's container", &error))?;
+    let output = Box::new(StreamReader::new(supervisor_output(attached.output)));
+    Ok(Started { output, input: attached.input, enclosure: Arc::new(container) })
 }
 
 /// The supervisor's standard output; its standard error goes to the log.
@@ -65,16 +71,19 @@ fn supervisor_output(
     }))
 }
 
-/// A container of ours. Dropping it removes the container.
+/// A container of ours, from before it is made. Dropping it removes the container.
 struct Container {
     engine: Arc<Engine>,
-    id: String,
+    /// Ours to choose, and so known also where the engine's answer with its id is lost.
+    name: String,
+    /// The engine said that it exists.
+    exists: bool,
     /// Out-of-memory kills that the engine has told of.
     oom_kills: Arc<AtomicU64>,
     /// Why it ended, once it has.
     ended: watch::Receiver<Option<String>>,
-    /// Reads the engine's events of this container; ends with it.
-    events: tokio::task::JoinHandle<()>,
+    /// Follows the engine's events of this container.
+    events: Option<tokio::task::JoinHandle<()>>,
     /// The last reading of the CPU counters: nanoseconds of the container, and of the whole machine.
     cpu: std::sync::Mutex<Option<(u64, u64)>>,
     /// It was removed already; dropping it has nothing left to do.
@@ -82,11 +91,26 @@ struct Container {
 }
 
 impl Container {
-    fn new(engine: Arc<Engine>, id: String) -> Self {
-        let oom_kills = Arc::new(AtomicU64::new(0));
+    fn new(engine: Arc<Engine>, name: String) -> Self {
+        Self {
+            engine,
+            name,
+            exists: false,
+            oom_kills: Arc::default(),
+            ended: watch::channel(None).1,
+            events: None,
+            cpu: std::sync::Mutex::default(),
+            removed: AtomicBool::new(false),
+        }
+    }
+
+    /// The container exists from now on: its events are read.
+    fn follow(&mut self) {
+        self.exists = true;
         let (said, ended) = watch::channel(None);
-        let events = tokio::spawn(follow(Arc::clone(&engine), id.clone(), Arc::clone(&oom_kills), said));
-        Self { engine, id, oom_kills, ended, events, cpu: std::sync::Mutex::new(None), removed: AtomicBool::new(false) }
+        self.ended = ended;
+        let following = events::follow(Arc::clone(&self.engine), self.name.clone(), Arc::clone(&self.oom_kills), said);
+        self.events = Some(tokio::spawn(following));
     }
 
     /// Percent of one CPU since the last reading.
@@ -99,47 +123,12 @@ impl Container {
     }
 }
 
-/// Follows the engine's events of one container until it is gone.
-async fn follow(engine: Arc<Engine>, id: String, oom_kills: Arc<AtomicU64>, ended: watch::Sender<Option<String>>) {
-    let filters = std::collections::HashMap::from([("container".to_owned(), vec![id])]);
-    let mut events = engine.api.events(Some(EventsOptionsBuilder::default().filters(&filters).build()));
-    let mut killed = false;
-    while let Some(event) = events.next().await {
-        let Ok(event) = event else { break };
-        let attribute = |name: &str| event.actor.as_ref().and_then(|actor| actor.attributes.as_ref()?.get(name).cloned());
-        match event.action.as_deref() {
-            Some("oom") => {
-                oom_kills.fetch_add(1, Ordering::Relaxed);
-            }
-            Some("kill") => killed = true,
-            Some("die") => {
-                let code = attribute("exitCode").unwrap_or_default();
-                let why = match (killed, code.as_str()) {
-                    (true, _) => "its container was killed or removed".to_owned(),
-                    (false, "137") => "its container was killed (exit code 137)".to_owned(),
-                    (false, code) => format!("its supervisor ended (exit code {code})"),
-                };
-                ended.send_replace(Some(why));
-            }
-            Some("destroy") => {
-                if ended.borrow().is_none() {
-                    ended.send_replace(Some("its container was removed".to_owned()));
-                }
-                return;
-            }
-            _ => {}
-        }
-    }
-    if ended.borrow().is_none() {
-        ended.send_replace(Some("the Docker engine went away".to_owned()));
-    }
-}
-
 #[async_trait]
 impl Enclosure for Container {
     async fn kill(&self) {
-        remove(&self.engine, &self.id).await;
-        self.removed.store(true, Ordering::Relaxed);
+        if remove(&self.engine, &self.name).await {
+            self.removed.store(true, Ordering::Relaxed);
+        }
     }
 
     async fn end_reason(&self) -> Option<String> {
@@ -153,7 +142,8 @@ impl Enclosure for Container {
 
     async fn usage(&self) -> ResourceUsage {
         let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
-        let Some(Ok(stats)) = self.engine.api.stats(&self.id, Some(options)).next().await else { return ResourceUsage::default() };
+        let mut answers = self.engine.api.stats(&self.name, Some(options));
+        let Ok(Some(Ok(stats))) = tokio::time::timeout(self.engine.deadline, answers.next()).await else { return ResourceUsage::default() };
         let memory_bytes = stats.memory_stats.as_ref().and_then(|memory| {
             // Page cache that can be dropped is not in use; its name differs between the versions of cgroups.
             let cache =
@@ -179,24 +169,35 @@ impl Enclosure for Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        self.events.abort();
+        if let Some(events) = &self.events {
+            events.abort();
+        }
         if self.removed.load(Ordering::Relaxed) {
             return;
         }
-        let (engine, id) = (Arc::clone(&self.engine), std::mem::take(&mut self.id));
+        let (engine, name, exists) = (Arc::clone(&self.engine), std::mem::take(&mut self.name), self.exists);
         // Without a runtime the end of its input ends the container.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { remove(&engine, &id).await });
+            runtime.spawn(async move {
+                // A request that was given up may still be carried out: the engine is asked until it has had time for it.
+                let mut pause = FIRST_PAUSE;
+                while !remove(&engine, &name).await || !exists {
+                    if pause > LAST_PAUSE {
+                        return;
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+            });
         }
     }
 }
 
-async fn remove(engine: &Engine, id: &str) {
-    let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    if let Err(error) = engine.api.remove_container(id, Some(options)).await {
-        // 404: gone already; 409: being removed.
-        if !matches!(error, bollard::errors::Error::DockerResponseServerError { status_code: 404 | 409, .. }) {
-            tracing::warn!(%error, id, "a container can't be removed");
-        }
+/// Removes a container; whether the engine has it no more, or is at it.
+async fn remove(engine: &Engine, name: &str) -> bool {
+    let removed = owned::remove_container(engine, name).await;
+    if let Err(error) = &removed {
+        tracing::warn!(%error, name, "a container can't be removed");
     }
+    removed.is_ok()
 }

@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bollard::errors::Error;
 use bollard::{API_DEFAULT_VERSION, Docker};
 
 use crate::agent::ports::SandboxError;
 
-/// Seconds that a single answer of the engine may take. Builds and attached streams are not bound by it.
-const ANSWER_SECONDS: u64 = 120;
+/// Time that a single answer of the engine may take, to its last byte. Builds and attached streams are not bound by it.
+pub const ANSWER: Duration = Duration::from_secs(60);
 
 /// Time in which an engine must say that it is there.
 const HELLO: Duration = Duration::from_secs(5);
+
+/// Characters of an engine's words that an error shows.
+const REASON_CHARS: usize = 600;
 
 /// A connected engine.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub struct Engine {
     pub podman: bool,
     /// It runs on this machine, so that files of this machine can be mounted.
     pub local: bool,
+    /// Time that an answer may take: [`ANSWER`], where nobody asked for less.
+    pub deadline: Duration,
 }
 
 impl Engine {
@@ -32,11 +38,11 @@ impl Engine {
     pub async fn connect() -> Result<Self, SandboxError> {
         let host = std::env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
         if let Some(host) = host {
-            return Self::at(&host).await;
+            return Self::at(&host, ANSWER).await;
         }
         let mut first_error = None;
         for socket in sockets().iter().filter(|socket| socket.exists()) {
-            match Self::at(&format!("unix://{}", socket.display())).await {
+            match Self::at(&format!("unix://{}", socket.display()), ANSWER).await {
                 Ok(engine) => return Ok(engine),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -47,7 +53,8 @@ impl Engine {
         }))
     }
 
-    async fn at(host: &str) -> Result<Self, SandboxError> {
+    /// Connects to the engine at an address as `DOCKER_HOST` holds it; none of its answers may take longer than `deadline`.
+    pub async fn at(host: &str, deadline: Duration) -> Result<Self, SandboxError> {
         let address = host.strip_prefix("unix://").unwrap_or(host);
         let local = host.starts_with("unix://") || host.starts_with('/') || host.starts_with("npipe://");
         let unreachable = |reason: String| SandboxError::Unavailable {
@@ -67,28 +74,38 @@ impl Engine {
                 _ => unreachable(error.to_string()),
             });
         }
+        let hello = HELLO.min(deadline);
+        // The client's own limit ends with the head of an answer and knows whole seconds only; ours is in `in_time`.
+        let seconds = deadline.as_secs() + 1;
         let api = if host.starts_with("unix://") {
-            Docker::connect_with_unix(host, ANSWER_SECONDS, API_DEFAULT_VERSION)
+            Docker::connect_with_unix(host, seconds, API_DEFAULT_VERSION)
         } else if host.starts_with("tcp://") || host.starts_with("http://") {
-            Docker::connect_with_http(host, ANSWER_SECONDS, API_DEFAULT_VERSION)
+            Docker::connect_with_http(host, seconds, API_DEFAULT_VERSION)
         } else {
             Docker::connect_with_host(host)
         };
         let api = api.map_err(|error| unreachable(error.to_string()))?;
-        let negotiated = tokio::time::timeout(HELLO, api.negotiate_version()).await;
-        let api = negotiated.map_err(|_| unreachable("no answer".to_owned()))?.map_err(|error| unreachable(error.to_string()))?;
-        let version = tokio::time::timeout(HELLO, api.version()).await;
-        let version = version.map_err(|_| unreachable("no answer".to_owned()))?.map_err(|error| unreachable(error.to_string()))?;
+        let api = in_time(hello, api.negotiate_version()).await.map_err(|error| unreachable(reason(&error)))?;
+        let version = in_time(hello, api.version()).await.map_err(|error| unreachable(reason(&error)))?;
         let podman = version.components.iter().flatten().any(|component| component.name.to_lowercase().contains("podman"));
         let kind = if podman { "Podman" } else { "Docker" };
         let description = format!("{kind} {} at {address}", version.version.unwrap_or_default());
-        Ok(Self { api, description, podman, local })
+        Ok(Self { api, description, podman, local, deadline })
     }
 
     /// Whether it still answers.
     pub async fn answers(&self) -> bool {
-        matches!(tokio::time::timeout(HELLO, self.api.ping()).await, Ok(Ok(_)))
+        in_time(HELLO.min(self.deadline), self.api.ping()).await.is_ok()
     }
+
+    /// Waits for a whole answer, and no longer than the deadline.
+    pub async fn in_time<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        in_time(self.deadline, answer).await
+    }
+}
+
+async fn in_time<T>(limit: Duration, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    tokio::time::timeout(limit, answer).await.unwrap_or(Err(Error::RequestTimeoutError))
 }
 
 fn sockets() -> Vec<PathBuf> {
@@ -105,13 +122,43 @@ fn sockets() -> Vec<PathBuf> {
 }
 
 /// An engine's refusal as an error that says what was tried.
-pub(super) fn refused(what: &str, error: &bollard::errors::Error) -> SandboxError {
-    let reason = match error {
-        bollard::errors::Error::DockerResponseServerError { message, .. } => message.clone(),
-        other => other.to_string(),
-    };
+pub(super) fn refused(what: &str, error: &Error) -> SandboxError {
     SandboxError::Unavailable {
-        message: format!("the Docker engine could not {what}: {}", reason.trim()),
+        message: format!("the Docker engine could not {what}: {}", reason(error)),
         hint: "`codeinterp doctor` tells what the engine lacks; `--sandbox process` works without one on Linux.".to_owned(),
     }
+}
+
+/// The engine has no such thing.
+pub(super) fn is_not_found(error: &Error) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code: 404, .. })
+}
+
+/// The engine has no such thing, or is removing it already.
+pub(super) fn is_going(error: &Error) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code: 404 | 409, .. })
+}
+
+/// Why an engine did not do what it was asked, in words.
+pub(super) fn reason(error: &Error) -> String {
+    let text = match error {
+        Error::DockerResponseServerError { message, status_code } if message.trim().is_empty() => {
+            format!("it answered with status {status_code}")
+        }
+        Error::DockerResponseServerError { message, .. } => message.clone(),
+        Error::RequestTimeoutError => "it did not answer in time".to_owned(),
+        Error::JsonDataError { .. } | Error::JsonSerdeError { .. } | Error::StrParseError { .. } => "its answer can't be read".to_owned(),
+        other => innermost(other),
+    };
+    // What is on the other end may be no engine at all, and say anything.
+    crate::report::escape::head(text.trim(), REASON_CHARS).to_owned()
+}
+
+/// The cause that lies deepest: the ones around it only name the layers of the HTTP client.
+fn innermost(error: &Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
 }

@@ -5,16 +5,19 @@
 //! - [`build`]: building it, with progress.
 //! - [`spec`]: how a container is made: every bound and every denial.
 //! - [`container`]: a running container as an enclosure.
+//! - [`events`]: what the engine tells of it.
 //! - [`owned`]: containers and images of ours: listing, reaping, pruning.
 
 mod build;
 mod container;
 mod context;
 pub mod engine;
+mod events;
 pub mod owned;
 mod spec;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -30,8 +33,11 @@ use crate::config::SandboxSettings;
 pub(crate) const WORKDIR: &str = "/workspace";
 
 /// Sandboxes in containers.
-#[derive(Default)]
 pub struct DockerBackend {
+    /// Address of the engine; looked for where there is none.
+    host: Option<String>,
+    /// Time that an answer of the engine, and the supervisor's first word, may take.
+    deadline: Duration,
     /// The engine that answered; asked for again after it failed.
     engine: tokio::sync::Mutex<Option<Arc<Engine>>>,
 }
@@ -39,7 +45,13 @@ pub struct DockerBackend {
 impl DockerBackend {
     /// Connects to nothing yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { host: None, deadline: engine::ANSWER, engine: tokio::sync::Mutex::default() }
+    }
+
+    /// Uses the engine at this address, written as `DOCKER_HOST` holds it, and gives up what takes longer than `deadline`.
+    #[must_use]
+    pub fn at(host: &str, deadline: Duration) -> Self {
+        Self { host: Some(host.to_owned()), deadline, ..Self::new() }
     }
 
     /// The engine. Connected to once, and again when it no longer answers.
@@ -51,7 +63,10 @@ impl DockerBackend {
             return Ok(Arc::clone(engine));
         }
         *slot = None;
-        let engine = Arc::new(Engine::connect().await?);
+        let engine = Arc::new(match &self.host {
+            Some(host) => Engine::at(host, self.deadline).await?,
+            None => Engine::connect().await?,
+        });
         // What a killed process left behind is removed before anything new is started.
         owned::reap(&engine).await;
         *slot = Some(Arc::clone(&engine));
@@ -88,12 +103,22 @@ impl Backend for DockerBackend {
         let engine = self.engine().await?;
         let image = build::ensure(&engine, &request.settings, progress, cancel).await?;
         let spec = spec::create_body(&engine, &image, request)?;
-        let started = tokio::select! {
-            started = container::start(&engine, &request.workspace, spec) => started?,
-            () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+        let start = async {
+            let started = container::start(&engine, &request.workspace, spec).await?;
+            let info =
+                SandboxInfo { backend: "docker".to_owned(), image, workdir: WORKDIR.to_owned(), memory_bytes: request.settings.memory.0 };
+            let opened = tokio::time::timeout(self.deadline, open_sandbox(started.output, started.input, info, started.enclosure)).await;
+            opened.unwrap_or_else(|_| Err(SandboxError::Gone(format!("it did not answer within {} s", self.deadline.as_secs()))))
         };
-        let info =
-            SandboxInfo { backend: "docker".to_owned(), image, workdir: WORKDIR.to_owned(), memory_bytes: request.settings.memory.0 };
-        open_sandbox(started.output, started.input, info, started.enclosure).await
+        tokio::select! {
+            sandbox = start => sandbox,
+            () = cancel.cancelled() => Err(SandboxError::Cancelled),
+        }
+    }
+}
+
+impl Default for DockerBackend {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -1,15 +1,16 @@
 //! Containers and images of ours: told by their labels, never by their names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder,
 };
 use serde::Serialize;
 
-use super::context::REPOSITORY;
-use super::engine::{Engine, refused};
+use super::context::{Context, REPOSITORY};
+use super::engine::{Engine, is_going, is_not_found, refused};
 use crate::agent::ports::SandboxError;
+use crate::config::SandboxSettings;
 use crate::sandbox::StartRequest;
 use crate::sandbox::owner::Owner;
 
@@ -49,6 +50,8 @@ pub struct OwnedImage {
     pub bytes: i64,
     /// When it was made, seconds since 1970.
     pub created: i64,
+    /// A container is made of it, ours or anybody's.
+    pub in_use: bool,
 }
 
 /// A name that tells people what it is.
@@ -73,7 +76,7 @@ pub(super) fn labels(request: &StartRequest) -> HashMap<String, String> {
 pub async fn containers(engine: &Engine) -> Result<Vec<OwnedContainer>, SandboxError> {
     let filters = HashMap::from([("label".to_owned(), vec![LABEL.to_owned()])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
-    let listed = engine.api.list_containers(Some(options)).await.map_err(|error| refused("list containers", &error))?;
+    let listed = engine.in_time(engine.api.list_containers(Some(options))).await.map_err(|error| refused("list containers", &error))?;
     let found = listed.into_iter().filter_map(|container| {
         let mut labels = container.labels.unwrap_or_default();
         let owner = labels.remove(OWNER).unwrap_or_default();
@@ -90,20 +93,40 @@ pub async fn containers(engine: &Engine) -> Result<Vec<OwnedContainer>, SandboxE
     Ok(found.collect())
 }
 
-/// All images of ours, tagged or not.
+/// All images of ours, tagged or not: stages of their builds are among them.
 pub async fn images(engine: &Engine) -> Result<Vec<OwnedImage>, SandboxError> {
+    let options = ListContainersOptionsBuilder::default().all(true).build();
+    let containers = engine.in_time(engine.api.list_containers(Some(options))).await.map_err(|error| refused("list containers", &error))?;
+    let used: HashSet<String> = containers.into_iter().filter_map(|container| container.image_id).map(|id| plain_id(&id)).collect();
     let filters = HashMap::from([("label".to_owned(), vec![LABEL.to_owned()])]);
     let options = ListImagesOptionsBuilder::default().filters(&filters).build();
-    let listed = engine.api.list_images(Some(options)).await.map_err(|error| refused("list images", &error))?;
+    let listed = engine.in_time(engine.api.list_images(Some(options))).await.map_err(|error| refused("list images", &error))?;
     Ok(listed
         .into_iter()
         .map(|image| OwnedImage {
+            in_use: used.contains(&plain_id(&image.id)),
             id: image.id,
-            tags: image.repo_tags.into_iter().filter(|tag| tag.starts_with(REPOSITORY)).collect(),
+            tags: image.repo_tags.into_iter().filter_map(|tag| own_tag(&tag)).collect(),
             bytes: image.size,
             created: image.created,
         })
         .collect())
+}
+
+/// An id without the name of its hash, which Podman leaves out.
+fn plain_id(id: &str) -> String {
+    id.trim_start_matches("sha256:").to_owned()
+}
+
+/// A tag as we gave it: Podman puts the name of a registry before it.
+fn own_tag(tag: &str) -> Option<String> {
+    let plain = tag.trim_start_matches("localhost/").trim_start_matches("docker.io/library/");
+    plain.strip_prefix(REPOSITORY)?.starts_with(':').then(|| plain.to_owned())
+}
+
+/// The tag of the image that these settings ask for, built or not.
+pub fn current_tag(settings: &SandboxSettings) -> String {
+    Context::new(settings).tag
 }
 
 /// Removes containers whose process on this machine has died. Others' containers, and those of living processes,
@@ -124,14 +147,23 @@ pub async fn reap(engine: &Engine) {
 /// Removes a container, running or not.
 pub async fn remove_container(engine: &Engine, id: &str) -> Result<(), SandboxError> {
     let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-    match engine.api.remove_container(id, Some(options)).await {
-        Ok(()) | Err(bollard::errors::Error::DockerResponseServerError { status_code: 404 | 409, .. }) => Ok(()),
+    match engine.in_time(engine.api.remove_container(id, Some(options))).await {
+        Ok(()) => Ok(()),
+        Err(error) if is_going(&error) => Ok(()),
         Err(error) => Err(refused("remove a container", &error)),
     }
 }
 
-/// Removes an image of ours.
-pub async fn remove_image(engine: &Engine, id: &str) -> Result<(), SandboxError> {
-    let options = RemoveImageOptionsBuilder::default().force(false).build();
-    engine.api.remove_image(id, Some(options), None).await.map(|_| ()).map_err(|error| refused("remove an image", &error))
+/// Removes an image of ours. Names that others gave it stay, and the image with them.
+pub async fn remove_image(engine: &Engine, image: &OwnedImage) -> Result<(), SandboxError> {
+    let own = image.tags.iter().map(String::as_str);
+    for name in own.chain(image.tags.is_empty().then_some(image.id.as_str())) {
+        let options = RemoveImageOptionsBuilder::default().force(false).build();
+        match engine.in_time(engine.api.remove_image(name, Some(options), None)).await {
+            Ok(_) => {}
+            Err(error) if is_not_found(&error) => {}
+            Err(error) => return Err(refused("remove an image", &error)),
+        }
+    }
+    Ok(())
 }
