@@ -27,3 +27,13 @@ export function mergedSettings(all: readonly string[], scope: vscode.Uri | undef
     return isMachine(key) ? found?.globalValue : (found?.workspaceFolderValue ?? found?.workspaceValue ?? found?.globalValue);
   });
 }
+
+/** Opens the settings editor with a search. */
+export async function openSettings(query: string): Promise<void> {
+  // Most of our settings belong to the machine where the server runs: in a remote window that is the remote's tab.
+  if (vscode.env.remoteName !== undefined) {
+    await vscode.commands.executeCommand('workbench.action.openRemoteSettings', { query });
+  } else {
+    await vscode.commands.executeCommand('workbench.action.openSettings', query);
+  }
+}

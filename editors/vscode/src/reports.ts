@@ -9,9 +9,16 @@ import { baseName, parsePath, reportPath } from './uris';
 /** The view type of VS Code's built-in Markdown preview. */
 const PREVIEW = 'vscode.markdown.preview.editor';
 
+/**
+ * When a preview that has come into sight is rendered once more, in milliseconds. VS Code hands a change to a page 200 ms
+ * after its text at the latest, whether its script listens by then or not: what a slow page missed is never told again.
+ */
+const LATE_READER = [1_500, 6_000, 20_000];
+
 /** Opens reports and finds the one that is looked at. */
 export class Reports implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
+  private readonly timers = new Set<NodeJS.Timeout>();
 
   /** `touch` makes a run's preview render itself anew. */
   constructor(
@@ -24,6 +31,8 @@ export class Reports implements vscode.Disposable {
     this.subscription = vscode.window.tabGroups.onDidChangeTabs(() => {
       const tabs = reportTabs();
       const now = new Set(tabs.filter(({ tab }) => tab.isActive).map(({ run }) => run));
+      const came = [...now].filter((run) => !inSight.has(run));
+      came.forEach((run) => LATE_READER.forEach((delay) => this.later(delay, () => touch(run))));
       for (const { run } of tabs) {
         if (inSight.has(run) && !now.has(run)) {
           touch(run);
@@ -35,6 +44,15 @@ export class Reports implements vscode.Disposable {
 
   dispose(): void {
     this.subscription.dispose();
+    this.timers.forEach(clearTimeout);
+  }
+
+  private later(delay: number, act: () => void): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      act();
+    }, delay);
+    this.timers.add(timer);
   }
 
   /** Shows a run's report. `source` is the analyzed document, whose earlier report gives up its tab. */

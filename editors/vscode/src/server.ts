@@ -6,6 +6,7 @@ import { homedir } from 'node:os';
 import * as vscode from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
 import { Backoff } from './backoff';
+import { openSettings } from './config';
 import type { ServerCommands } from './lsp_ext';
 import { locate } from './locate';
 import { message } from './messages';
@@ -224,7 +225,7 @@ export class Server implements vscode.Disposable {
     const log = vscode.l10n.t('Show Log');
     const choice = await vscode.window.showErrorMessage(text, ...(remedy === 'path' ? [settings, again, log] : [again, log]));
     if (choice === settings) {
-      await vscode.commands.executeCommand('workbench.action.openSettings', 'codeinterp.server.path');
+      await openSettings('codeinterp.server.path');
     } else if (choice === again) {
       await vscode.commands.executeCommand('codeinterp.restartServer');
     } else if (choice === log) {

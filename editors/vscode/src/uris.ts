@@ -52,9 +52,9 @@ export function artifactPath(run: string, name: string): string {
   return `/runs/${run}/artifacts/${name}`;
 }
 
-/** The last part of a path or URI, decoded as far as it can be. */
+/** The last part of a path or URI (of `untitled:Untitled-1` too), decoded as far as it can be. */
 export function baseName(uri: string): string {
-  const last = uri.replace(/[/\\]+$/, '').split(/[/\\]/).pop() ?? uri;
+  const last = uri.replace(/^untitled:/, '').replace(/[/\\]+$/, '').split(/[/\\]/).pop() ?? uri;
   try {
     return decodeURIComponent(last);
   } catch {

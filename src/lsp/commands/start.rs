@@ -186,7 +186,7 @@ pub fn run_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
     let prepared = Prepared {
         session,
         request,
-        new: NewRun { uri: Some(uri), anchor, code: true, title: "running the selection".to_owned() },
+        new: NewRun { uri: Some(uri), anchor, code: true, title: "Running the selection".to_owned() },
         model: None,
     };
     submit(state, prepared, reply);

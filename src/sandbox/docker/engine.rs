@@ -59,7 +59,7 @@ impl Engine {
         let local = host.starts_with("unix://") || host.starts_with('/') || host.starts_with("npipe://");
         let unreachable = |reason: String| SandboxError::Unavailable {
             message: format!("the Docker engine at {address} does not answer ({reason})"),
-            hint: "Start it, or set DOCKER_HOST to where it is.".to_owned(),
+            hint: "Start it, set DOCKER_HOST to where it is, or choose another sandbox: `sandbox.backend` \"process\" (Linux).".to_owned(),
         };
         // Opening the socket first tells a missing permission from a stopped engine: the API's client does not.
         #[cfg(unix)]

@@ -3,6 +3,7 @@
  * server's arguments, a menu with VS Code's, the palette with none.
  */
 import * as vscode from 'vscode';
+import { openSettings } from '../config';
 import { type Ctx, guarded } from '../ctx';
 import { analyzeFile, askFile, askSelection, followUp, rerun, runSelection } from './analyze';
 import { cancel, clearHints, restartKernel, showVariables, stopSandbox } from './kernel';
@@ -42,7 +43,7 @@ export function registerCommands(ctx: Ctx): vscode.Disposable {
     },
     restartServer: (c) => c.server.restart(),
     openSettings: async (c) => {
-      await vscode.commands.executeCommand('workbench.action.openSettings', `@ext:${c.context.extension.id}`);
+      await openSettings(`@ext:${c.context.extension.id}`);
     },
     refresh: async (c) => {
       await c.server.ready();

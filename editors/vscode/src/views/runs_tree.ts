@@ -77,15 +77,16 @@ function isPicture(artifact: Artifact): boolean {
 function runItem(run: Run): vscode.TreeItem {
   const active = run.status === 'queued' || run.status === 'running';
   const file = baseName(run.uri);
-  const item = new vscode.TreeItem(run.question === '' ? file : run.question);
+  // The file first: a long question is cut at its end, and hides nothing.
+  const item = new vscode.TreeItem(file === '' ? run.question : file);
   item.id = run.run;
   item.collapsibleState =
     run.artifacts.length === 0 ? vscode.TreeItemCollapsibleState.None : vscode.TreeItemCollapsibleState.Collapsed;
   const color = COLORS[run.status];
   item.iconPath = new vscode.ThemeIcon(statusIcon(run.status), color === undefined ? undefined : new vscode.ThemeColor(color));
   const state = describeStatus(run);
-  // What the label says already is not said again.
-  const facts = [...(run.question === '' ? [] : [file]), ...(run.status === 'completed' ? [] : [state])];
+  // What the label says already is not said again; what an icon tells stands last.
+  const facts = [...(run.question === '' || file === '' ? [] : [run.question]), ...(run.status === 'completed' ? [] : [state])];
   item.description = facts.join(' · ');
   const tooltip = `${run.question === '' ? file : run.question}\n${file} · ${state}`;
   item.tooltip = tooltip;

@@ -6,6 +6,12 @@ import type { Variable } from '../lsp_ext';
 import type { Server } from '../server';
 import { describeVariable } from './words';
 
+/** Types of names that hold code, not data: a person looks for what can be asked about. */
+const CODE = new Set(['function', 'builtin_function_or_method', 'module', 'type', 'ufunc', 'partial']);
+
+/** Icons of the variables that come first. */
+const ORDER = ['table', 'symbol-array'];
+
 /** Shows the answer of `codeinterp.variables`. */
 export class VariablesTree implements vscode.TreeDataProvider<Variable>, vscode.Disposable {
   private readonly changes = new vscode.EventEmitter<undefined>();
@@ -33,7 +39,8 @@ export class VariablesTree implements vscode.TreeDataProvider<Variable>, vscode.
     }
     const uri = this.documentUri();
     try {
-      return await this.server.execute('codeinterp.variables', uri === undefined ? {} : { uri });
+      const variables = await this.server.execute('codeinterp.variables', uri === undefined ? {} : { uri });
+      return variables.filter(({ type }) => !CODE.has(type)).sort((a, b) => rank(a.type) - rank(b.type));
     } catch (error) {
       this.log.debug(`No variables: ${String(error)}`);
       return [];
@@ -47,6 +54,12 @@ export class VariablesTree implements vscode.TreeDataProvider<Variable>, vscode.
     item.tooltip = new vscode.MarkdownString().appendCodeblock(variable.repr.slice(0, 4_000), 'text');
     return item;
   }
+}
+
+/** Tables first, then what has many values, then the rest. */
+function rank(type: string): number {
+  const place = ORDER.indexOf(icon(type));
+  return place === -1 ? ORDER.length : place;
 }
 
 function icon(type: string): string {

@@ -31,6 +31,7 @@ async function main(): Promise<number> {
       console.error(error);
       return undefined;
     });
+    let calm = true;
     for (const [name, scenario] of scenarios) {
       const began = Date.now();
       const title = `${group.name}: ${name}`;
@@ -38,7 +39,10 @@ async function main(): Promise<number> {
         if (bench === undefined) {
           throw new Error('the editor did not start');
         }
+        await bench.calm(!calm);
+        calm = false;
         await scenario(bench);
+        calm = true;
         passed += 1;
         console.log(`ok      ${title} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
       } catch (error) {
@@ -48,7 +52,10 @@ async function main(): Promise<number> {
         console.log(`        window: ${picture ?? 'no picture'}`);
       }
     }
-    await bench?.stop();
+    await bench?.stop().catch((error: unknown) => {
+      failed.push(`${group.name}: the end`);
+      console.log(`FAILED  ${group.name}: the editor did not end: ${String(error)}`);
+    });
   }
   console.log(`${passed} passed, ${failed.length} failed`);
   return failed.length === 0 && passed > 0 ? 0 : 1;

@@ -2,8 +2,8 @@
  * Setups with the scripted server, which does what the question tells it.
  */
 import * as path from 'node:path';
+import type { Setup } from './editor';
 import { type Parts, root } from './parts';
-import type { Setup } from './workbench';
 
 /** A small table. */
 export const TABLE = 'region,month,revenue\nNorth,Jan,120\nSouth,Jan,95\nEast,Feb,143\nWest,Mar,88\n';

@@ -20,6 +20,7 @@ if (process.env.SCRIPTED_DIES === 'always') {
 
 const state = path.join(process.env.XDG_STATE_HOME, 'scripted');
 mkdirSync(state, { recursive: true });
+writeFileSync(path.join(process.env.XDG_STATE_HOME, 'key'), process.env.CODEINTERP_API_KEY ?? '');
 const runs = new Map();
 for (const name of readdirSync(state).sort()) {
   const run = JSON.parse(readFileSync(path.join(state, name, 'run.json'), 'utf8'));
@@ -149,7 +150,7 @@ async function perform(run) {
     artifact(run, 'table.html', 'text/html', '<script>document.body.textContent="ran"</script><table><tr><th>n</th></tr><tr><td>42</td></tr></table><img src="http://127.0.0.1:9/x.png">');
   }
   done();
-  finish(run, 'completed', `# Revenue by region\n\nThe second bar is the highest.\n\n![chart 1](artifacts/chart_1.png)\n`);
+  finish(run, 'completed', `# Revenue by region\n\nAsked: ${question}\n\nThe second bar is the highest.\n\n![chart 1](artifacts/chart_1.png)\n`);
 }
 
 const started = {

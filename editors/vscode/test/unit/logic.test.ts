@@ -33,6 +33,7 @@ test('base names are decoded as far as they can be', () => {
   assert.equal(baseName('file:///d/a%20b%25.csv'), 'a b%.csv');
   assert.equal(baseName('file:///d/100%.csv'), '100%.csv');
   assert.equal(baseName('C:\\d\\a.csv'), 'a.csv');
+  assert.equal(baseName('untitled:Untitled-1'), 'Untitled-1');
 });
 
 test('a crashed server starts at once, then more slowly, then not at all', () => {
