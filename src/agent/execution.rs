@@ -130,7 +130,7 @@ pub struct Execution {
     pub truncated: Option<Truncation>,
     /// Files created or changed in the working directory.
     pub files: Vec<FileChange>,
-    /// What was not taken over, and why: a symlink, a FIFO, too many files.
+    /// What was not taken over, and why (a symlink, a FIFO, too many files), and what is not this execution's own doing.
     pub skipped_files: Vec<String>,
     /// Variables that are new or have another type or shape than before.
     pub variables: Vec<Variable>,

@@ -77,6 +77,8 @@ pub struct FileChanges {
     pub deleted: Vec<String>,
     /// Files that are not taken over.
     pub skipped: Vec<SkippedFile>,
+    /// Those of the new and changed ones that were so before the execution began.
+    pub background: Vec<String>,
     /// Further ones, counted only.
     pub omitted: u64,
 }

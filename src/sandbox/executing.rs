@@ -350,6 +350,9 @@ fn files(changes: FileChanges) -> (Vec<FileChange>, Vec<String>) {
             skipped.push(format!("{}: its name is not allowed", path.escape_debug()));
         }
     }
+    for path in changes.background.iter().filter(|path| is_safe_path(path)) {
+        skipped.push(format!("{path}: background work of an earlier step wrote it before this step began"));
+    }
     if changes.omitted > 0 {
         skipped.push(format!("{} more files: too many", changes.omitted));
     }

@@ -123,3 +123,24 @@ async fn too_many_files_are_counted_and_odd_names_are_told() {
     assert!(skipped.contains("more files"), "{skipped}");
     assert!(skipped.contains("UTF-8") && skipped.contains("control characters"), "{skipped}");
 }
+
+#[tokio::test]
+async fn what_background_work_writes_between_two_steps_is_kept_and_not_called_the_second_steps_doing() {
+    let rig = Rig::start().await;
+    let code = "import threading, time, os
+def later():
+    while not os.path.exists('go'): time.sleep(0.01)
+    open('late.csv', 'w').write('a')
+    open('both.csv', 'w').write('a')
+    open('done', 'w')
+threading.Thread(target=later).start()";
+    assert!(rig.run(code).await.files.is_empty());
+    rig.put("go", b"").await;
+    crate::rig::appears(&rig.workdir().join("done")).await;
+    let next = rig.run("open('own.csv', 'w').write('b')\nopen('both.csv', 'w').write('b')").await;
+    let names: Vec<_> = next.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(names, ["both.csv", "done", "late.csv", "own.csv"]);
+    let told: Vec<_> = next.skipped_files.iter().filter(|line| line.contains("background work of an earlier step")).collect();
+    assert!(told.len() == 2 && told[0].starts_with("done: ") && told[1].starts_with("late.csv: "), "{told:?}");
+    assert!(rig.run("1").await.skipped_files.is_empty());
+}

@@ -54,8 +54,8 @@ fn named(workspace: &str) -> StartRequest {
     StartRequest { workspace: workspace.to_owned(), ..request() }
 }
 
-/// Seconds in which everything of a dead server must be gone: two on a machine that is not busy with other tests.
-const GONE: i32 = 10;
+/// Seconds in which everything of a dead server must be gone.
+const GONE: i32 = 2;
 
 /// Waits until a process is gone, by a descriptor that becomes readable then.
 fn wait_gone(pid: i32, seconds: i32) -> bool {

@@ -5,14 +5,13 @@ import os
 import re
 import signal
 import time
-import uuid
 
 import capture
 import children
 import frames
 import processes
 import snapshot
-from replies import checked
+from replies import checked, place_blobs, sentence
 
 # A first cell that uses one of these is as fast after waiting for the zygote as by importing them itself.
 _NEEDS_STACK = re.compile(r"\b(numpy|pandas|matplotlib|pyplot|seaborn|plotly|polars|scipy|sklearn|statsmodels)\b")
@@ -240,7 +239,7 @@ class Executions:
         if not kernel.ready and not kernel.doomed:
             self._kernel_failures += 1
             if self._kernel_failures > MAX_KERNEL_FAILURES:
-                self._supervisor.fail(f"no kernel can be started: {_sentence(cause)}")
+                self._supervisor.fail(f"no kernel can be started: {sentence(cause)}")
         self._drop_kernel()
         keep = {zygote.pid for zygote in self._zygotes}
         if not processes.kill_orphans(keep):
@@ -249,12 +248,12 @@ class Executions:
         parent = None
         if running is not None:
             parent = running.parent
-            self._finish(running, {"status": "error", "ename": "KernelDied", "evalue": _sentence(cause)}, cause)
+            self._finish(running, {"status": "error", "ename": "KernelDied", "evalue": sentence(cause)}, cause)
         for each in self._lingering:
             self._close(each)
         self._lingering.clear()
         for header, kind in self._asked.values():
-            content = {"status": "error", "ename": "KernelDied", "evalue": _sentence(cause)}
+            content = {"status": "error", "ename": "KernelDied", "evalue": sentence(cause)}
             self._supervisor.reply(header, kind, content)
         self._asked.clear()
         self._supervisor.event("kernel_died", {"cause": cause, "loaded": kernel.loaded}, parent)
@@ -324,6 +323,7 @@ class Executions:
             self._supervisor.refuse(request, f"no pipes could be made for it: {error.strerror}", "KernelDied")
             return
         running.oom_kills = self._oom.read()
+        self.snapshot.begin()
         content = request["content"]
         order = {"type": "execute", "id": running.id, "code": content["code"], "silent": content.get("silent") is True}
         self._running = running
@@ -353,7 +353,7 @@ class Executions:
             for stream in running.streams:
                 stream.drain()
                 stream.send()
-        blobs = _place_blobs(content, message.get("mimes"), message["blobs"])
+        blobs = place_blobs(content, message.get("mimes"), message["blobs"])
         if running.admits(size + sum(len(blob) * 4 // 3 for blob in blobs.values())):
             self._supervisor.output.send(frames.envelope(kind, content, running.parent, metadata=metadata), blobs)
 
@@ -461,33 +461,3 @@ class Executions:
         ready = kernel is not None and kernel.serves
         state = "busy" if self._running is not None else "idle" if ready else "starting"
         return {"kernel_state": state, "data_ready": self.data_zygote() is not None}
-
-
-def _place_blobs(content, mimes, blobs):
-    """Puts a token into the MIME bundle for each binary representation; the tokens with their data."""
-    placed = {}
-    data = content.get("data")
-    if isinstance(mimes, list) and isinstance(data, dict):
-        for mime, blob in zip(mimes, blobs):
-            if isinstance(mime, str) and len(mime) < 200:
-                token = uuid.uuid4().hex
-                data[mime], placed[token] = token, blob
-    return placed
-
-
-def _sentence(cause):
-    """A cause of death for people."""
-    kind = cause["kind"]
-    if kind == "exit":
-        return f"the Python process ended by itself with code {cause['exit_code']}"
-    if kind == "signal":
-        return f"the Python process was ended by {cause['signal_name']}"
-    return {
-        "oom": "the Python process was ended because memory ran out",
-        "timeout": "the Python process was ended because the time was over",
-        "cancelled": "the Python process was ended because the run was cancelled",
-        "restart": "the kernel was restarted",
-        "closed": "the Python process closed its channel to the supervisor, and was ended because it did not end by itself",
-        "protocol": "the Python process broke the protocol of its channel to the supervisor, and was ended",
-        "zygote": "the process that starts kernels was ended, and the Python process with it",
-    }.get(kind, "the Python process was killed")

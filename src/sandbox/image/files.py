@@ -69,6 +69,8 @@ class Put:
             os.close(self._folder)
             raise FileError(error.strerror) from error
         self.error = None
+        # Its status, once it is in its place.
+        self.info = None
 
     def write(self, data):
         """Takes a chunk; an error is kept for the end, as the rest of the transfer is on its way already."""
@@ -94,6 +96,7 @@ class Put:
         if self.error is None:
             try:
                 os.rename(self._part, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+                self.info = os.fstat(self._fd)
             except OSError as error:
                 self.error = error.strerror
         error = self.error

@@ -49,12 +49,17 @@ def encode_json(message):
 
 
 def encode_with_blobs(message, blobs):
-    """A JSON frame in which each key of `blobs`, a token that stands as a string, is replaced by its bytes in base64."""
-    payload = encode_json(message)[HEADER.size :]
+    """A JSON frame in which each key of `blobs`, a token that stands as a string, is replaced by its bytes in base64.
+
+    The tokens stand in the message in the order of `blobs`.
+    """
+    rest = encode_json(message)[HEADER.size :]
+    pieces = []
     for token, data in blobs.items():
-        quoted = b'"%s"' % binascii.b2a_base64(data, newline=False)
-        payload = payload.replace(b'"%s"' % token.encode("ascii"), quoted, 1)
-    return encode(KIND_JSON, payload)
+        before, _, rest = rest.partition(b'"%s"' % token.encode("ascii"))
+        pieces += [before, b'"', binascii.b2a_base64(data, newline=False), b'"']
+    pieces.append(rest)
+    return b"".join([HEADER.pack(sum(map(len, pieces)), KIND_JSON), *pieces])
 
 
 def _dump(message):
@@ -79,35 +84,71 @@ def encode_chunk(transfer, data):
 
 
 class Decoder:
-    """Cuts a byte stream into frames; never holds more than one frame beyond what was fed."""
+    """Cuts a byte stream into frames; holds at most one. A raw chunk is passed on in pieces, as it comes."""
 
-    def __init__(self, max_json, max_blob=0):
+    def __init__(self, max_json, max_blob=0, raw=False):
         self._max_json = max_json
         self._max_blob = max_blob
-        self._buffer = bytearray()
+        self._max_raw = MAX_RAW if raw else 0
+        self._head = bytearray()
+        self._head_bytes = HEADER.size
+        self._kind = None
+        self._left = 0
+        self._transfer = b""
+        self._pieces = []
 
     def feed(self, data):
-        """Yields `(kind, payload)` for every frame that is complete now."""
-        self._buffer += data
-        start = 0
-        try:
-            while len(self._buffer) - start >= HEADER.size:
-                length, kind = HEADER.unpack_from(self._buffer, start)
+        """Yields `(kind, payload)` for every frame that is complete now, and `(KIND_RAW, (transfer, piece))`.
+
+        A piece is a view of `data`, valid until the next one is asked for.
+        """
+        view = memoryview(data)
+        while True:
+            if self._kind is None:
+                view = self._take_head(view)
+                if self._kind is None:
+                    return
+            piece, view = view[: self._left], view[self._left :]
+            self._left -= len(piece)
+            kind = self._kind
+            if self._left == 0:
+                self._kind = None
+            if kind == KIND_RAW:
+                yield kind, (self._transfer, piece)
+            else:
+                self._pieces.append(bytes(piece))
+                if self._kind is None:
+                    payload = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+                    self._pieces = []
+                    yield kind, payload
+            if self._kind is not None:
+                return
+
+    def _take_head(self, view):
+        """Takes the head of a frame, as far as it has come; the rest of the view."""
+        while len(view):
+            taken = view[: self._head_bytes - len(self._head)]
+            self._head += taken
+            view = view[len(taken) :]
+            if len(self._head) < self._head_bytes:
+                break
+            length, kind = HEADER.unpack_from(self._head)
+            if self._head_bytes == HEADER.size:
                 self._check(length, kind)
-                end = start + HEADER.size + length
-                if len(self._buffer) < end:
-                    break
-                payload = bytes(memoryview(self._buffer)[start + HEADER.size : end])
-                start = end
-                yield kind, payload
-        finally:
-            if start:
-                del self._buffer[:start]
+                if kind == KIND_RAW:
+                    self._head_bytes += TRANSFER_ID
+                    continue
+            self._kind, self._left = kind, length - (len(self._head) - HEADER.size)
+            self._transfer = bytes(self._head[HEADER.size :])
+            self._head.clear()
+            self._head_bytes = HEADER.size
+            break
+        return view
 
     def _check(self, length, kind):
         if kind == KIND_JSON and length <= self._max_json:
             return
-        if kind == KIND_RAW and TRANSFER_ID <= length <= MAX_RAW:
+        if kind == KIND_RAW and TRANSFER_ID <= length <= self._max_raw:
             return
         if kind == KIND_BLOB and length <= self._max_blob:
             return

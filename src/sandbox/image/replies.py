@@ -1,4 +1,6 @@
-"""An execute reply of the kernel, reduced to what the protocol knows: user code may have written it."""
+"""What a kernel says, reduced to what the protocol knows, since user code may have written it; and its end in words."""
+
+import uuid
 
 _TEXTS = {"ename": 200, "evalue": 16 << 10, "traceback_user": 64 << 10}
 MAX_LINES = 500
@@ -53,3 +55,34 @@ def _entries(values):
             entry["shape"] = shape
         entries.append(entry)
     return entries
+
+
+def place_blobs(content, mimes, blobs):
+    """Puts a token into the MIME bundle for each binary representation; the tokens with their data."""
+    placed = {}
+    data = content.get("data")
+    if isinstance(mimes, list) and isinstance(data, dict):
+        for mime, blob in {mime: blob for mime, blob in zip(mimes, blobs) if isinstance(mime, str) and len(mime) < 200}.items():
+            token = uuid.uuid4().hex
+            # In the bundle the tokens stand in the order in which they are listed.
+            data.pop(mime, None)
+            data[mime], placed[token] = token, blob
+    return placed
+
+
+def sentence(cause):
+    """A cause of death for people."""
+    kind = cause["kind"]
+    if kind == "exit":
+        return f"the Python process ended by itself with code {cause['exit_code']}"
+    if kind == "signal":
+        return f"the Python process was ended by {cause['signal_name']}"
+    return {
+        "oom": "the Python process was ended because memory ran out",
+        "timeout": "the Python process was ended because the time was over",
+        "cancelled": "the Python process was ended because the run was cancelled",
+        "restart": "the kernel was restarted",
+        "closed": "the Python process closed its channel to the supervisor, and was ended because it did not end by itself",
+        "protocol": "the Python process broke the protocol of its channel to the supervisor, and was ended",
+        "zygote": "the process that starts kernels was ended, and the Python process with it",
+    }.get(kind, "the Python process was killed")

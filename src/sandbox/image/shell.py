@@ -77,6 +77,9 @@ def _encodable(data):
             value = base64.b64encode(value).decode("ascii")
         elif not isinstance(value, (str, dict, list, int, float, bool)):
             continue
+        elif (data_of := _from_base64(mime, value)) is not None and len(binary) < 4:
+            bundle[mime], binary[mime] = "", data_of
+            continue
         if isinstance(value, str) and len(value) > MAX_DISPLAY:
             refused.append(f"{mime} ({len(value)} bytes)")
             continue
@@ -85,6 +88,18 @@ def _encodable(data):
         note = "too large to show: " + ", ".join(refused)
         bundle["text/plain"] = f"{str(bundle.get('text/plain', ''))[:2000]}\n[{note}]".strip()
     return bundle, binary
+
+
+def _from_base64(mime, value):
+    """The bytes of a large image that comes as base64 already, as those of `IPython.display.Image` do; else None."""
+    large = isinstance(value, str) and len(value) >= LARGE_BINARY
+    if not large or not mime.startswith("image/") or mime == "image/svg+xml":
+        return None
+    try:
+        data = base64.b64decode(value, validate=True)
+    except ValueError:
+        return None
+    return data if len(data) <= MAX_DISPLAY else None
 
 
 class _Publisher(DisplayPublisher):

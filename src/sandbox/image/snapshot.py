@@ -23,6 +23,8 @@ class Snapshot:
     def __init__(self, workdir):
         self._workdir = workdir
         self._files = {}
+        # The state at the beginning of the running execution.
+        self._begun = {}
         self._skipped = {}
         self._omitted = 0
         self.refresh()
@@ -31,21 +33,22 @@ class Snapshot:
         """Takes the present state as the known one."""
         self.changes()
 
-    def note(self, path):
-        """Takes one file, which was put by the host, as known."""
-        entry = self._look(os.path.join(self._workdir, path), None, None, [MAX_HASHED_TOTAL])
-        if entry is not None:
-            self._files[path] = entry
+    def begin(self):
+        """An execution begins: what has changed since the last one is not its doing."""
+        self._begun, _skipped = self._look_around(mapped=False)
+
+    def note(self, path, info, digest):
+        """Takes one file, which was put by the host, as known: its status and the SHA-256 of its contents."""
+        self._files[path] = _state(info, digest, time.time_ns())
 
     def changes(self, mapped=False):
         """Files that are new, changed or gone since the last call, and what was passed over and why.
 
-        `mapped` says that files were mapped into memory, whose changes leave no trace in the times.
+        `background` names those of them that were so already when the execution began: work that an earlier one left
+        running did it. `mapped` says that files were mapped into memory, whose changes leave no trace in the times.
         """
-        keep_usable(self._workdir)
-        found, skipped, self._omitted = {}, {}, 0
-        budget = [MAX_HASHED_TOTAL]
-        self._scan(self._workdir, "", 0, found, skipped, budget, mapped)
+        begun, self._begun = self._begun, {}
+        found, skipped = self._look_around(mapped, begun)
         before, self._files = self._files, found
         created = [path for path in found if path not in before]
         changed = [path for path in found if path in before and _differs(before[path], found[path])]
@@ -55,15 +58,25 @@ class Snapshot:
         reported = created[:MAX_REPORTED], changed[:MAX_REPORTED], deleted[:MAX_REPORTED], reasons[:100]
         kept = sum(map(len, reported))
         omitted = len(created) + len(changed) + len(deleted) + len(reasons) - kept
+        background = [path for path in (*created, *changed) if path in begun and not _differs(begun[path], found[path])]
         return {
             "created": [_entry(path, found[path]) for path in reported[0]],
             "changed": [_entry(path, found[path]) for path in reported[1]],
             "deleted": reported[2],
             "skipped": reported[3],
+            "background": background[:MAX_REPORTED],
             "omitted": omitted + self._omitted,
         }
 
-    def _scan(self, folder, prefix, depth, found, skipped, budget, mapped):
+    def _look_around(self, mapped, later=()):
+        """The files there are, and what is passed over; what is known of a file is taken from `later` first."""
+        keep_usable(self._workdir)
+        found, skipped, self._omitted = {}, {}, 0
+        known = {**self._files, **later} if later else self._files
+        self._scan(self._workdir, "", 0, found, skipped, known, [MAX_HASHED_TOTAL], mapped)
+        return found, skipped
+
+    def _scan(self, folder, prefix, depth, found, skipped, known, budget, mapped):
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -84,13 +97,13 @@ class Snapshot:
                 if depth + 1 >= MAX_DEPTH:
                     skipped[path] = "too deep"
                 else:
-                    self._scan(entry.path, path + "/", depth + 1, found, skipped, budget, mapped)
+                    self._scan(entry.path, path + "/", depth + 1, found, skipped, known, budget, mapped)
             else:
-                seen = self._look(entry.path, self._files.get(path), skipped, budget, mapped, path)
+                seen = self._look(entry.path, known.get(path), skipped, budget, mapped, path)
                 if seen is not None:
                     found[path] = seen
 
-    def _look(self, full, known, skipped, budget, mapped=False, path=None):
+    def _look(self, full, known, skipped, budget, mapped, path):
         """`(size, mtime, ctime, inode, looked, hash)` of a regular file."""
         try:
             info = os.lstat(full)
@@ -98,8 +111,7 @@ class Snapshot:
             return None
         reason = _bad_kind(info)
         if reason:
-            if skipped is not None:
-                skipped[path] = reason
+            skipped[path] = reason
             return None
         same = known is not None and known[:4] == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
         # A change time cannot be set back by user code, but it must be older than the last look by a tick.
@@ -110,7 +122,12 @@ class Snapshot:
         if info.st_size <= min(MAX_HASHED, budget[0]):
             budget[0] -= info.st_size
             digest = _hash(full)
-        return (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, now, digest)
+        return _state(info, digest, now)
+
+
+def _state(info, digest, looked):
+    """What is remembered of a file."""
+    return (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, looked, digest)
 
 
 def keep_usable(workdir):

@@ -10,6 +10,7 @@ late output of a thread never counts as the next cell's.
 import _thread
 import collections
 import contextvars
+import functools
 import io
 import os
 import sys
@@ -21,6 +22,8 @@ from processes import flush_c_stdio
 
 # Text waits at most this long, so that a running cell is seen live without one system call per print.
 FLUSH_SECONDS = 0.02
+# Lines that are written out at once in such a time, so that what C code writes beside them keeps its place.
+EAGER_LINES = 256
 # Together they bound what is buffered.
 FLUSH_TEXTS = 1024
 LARGE_TEXT = 8192
@@ -60,20 +63,26 @@ class Pipe:
         self.texts = []
         self.waiting = False
         self._armed = False
-        self._flushed = 0.0
+        self._eager_since = 0.0
+        self._eager_left = EAGER_LINES
         # Re-entrant: a signal handler may print while its own thread is flushing.
         self.lock = threading.RLock()
 
     def written(self, text):
         """Called after a write that was large, or that came when nothing waited: has it written out, now or soon.
 
-        A line that comes alone goes at once, so that a cell that dies right after it has said it.
+        Lines go at once while they are few, so that a cell that dies right after one has said it, and that whatever
+        bypasses `sys.stdout` comes after it.
         """
         now = time.monotonic()
-        if self.waiting or not _flusher.alive or (text.endswith("\n") and now - self._flushed > FLUSH_SECONDS):
+        if now - self._eager_since > FLUSH_SECONDS:
+            self._eager_since, self._eager_left = now, EAGER_LINES
+        large = len(text) > LARGE_TEXT or len(self.texts) > FLUSH_TEXTS
+        if self.waiting or large or not _flusher.alive or (self._eager_left and text.endswith("\n")):
+            self._eager_left = max(self._eager_left - 1, 0)
             self.flush()
             return
-        self.waiting = now - self._flushed <= FLUSH_SECONDS
+        self.waiting = not self._eager_left
         if not self._armed:
             self._armed = True
             _flusher.add(self)
@@ -87,7 +96,6 @@ class Pipe:
                 text = "".join(self.texts[:count])
                 del self.texts[:count]
                 self._write(text.encode("utf-8", "backslashreplace"))
-                self._flushed = time.monotonic()
 
     def write_bytes(self, data):
         """Writes bytes in order with the text."""
@@ -99,7 +107,7 @@ class Pipe:
         view = memoryview(data)
         while len(view) and self.fd is not None:
             try:
-                view = view[os.write(self.fd, view) :]
+                view = view[_write(self.fd, view) :]
             except OSError:
                 # Nobody reads this execution's late output any more.
                 return
@@ -139,6 +147,7 @@ class _Flusher:
 
 
 _flusher = _Flusher()
+_write = os.write
 
 
 def current():
@@ -250,8 +259,20 @@ class Capture:
         sys.stdout = sys.__stdout__ = Stream(1)
         sys.stderr = sys.__stderr__ = Stream(2)
         _inherit_by_threads()
+        os.write, os.writev = self._in_order(os.write), self._in_order(os.writev)
         os.register_at_fork(before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._in_child)
         _flusher.start()
+
+    def _in_order(self, write):
+        """`os.write` or `os.writev`: what was printed before goes out before."""
+
+        @functools.wraps(write)
+        def ordered(fd, data, /):
+            if self._running is not None and (fd == 1 or fd == 2):
+                self._running.pipes[fd - 1].flush()
+            return write(fd, data)
+
+        return ordered
 
     def begin(self, parent, fds):
         """Starts an execution whose output goes to the given write ends of pipes."""

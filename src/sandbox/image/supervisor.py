@@ -38,7 +38,9 @@ class Supervisor:
         self.loop = Loop()
         self.output = Output(self.loop, protocol_out)
         self._in = protocol_in
-        self._decoder = frames.Decoder(frames.MAX_JSON_FROM_HOST)
+        self._decoder = frames.Decoder(frames.MAX_JSON_FROM_HOST, raw=True)
+        # Used again for every read: a new megabyte each time costs as much as copying it.
+        self._input = bytearray(1 << 20)
         os.set_blocking(protocol_in, False)
         self._wake, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -95,22 +97,22 @@ class Supervisor:
     def _read(self):
         for _ in range(64):
             try:
-                data = os.read(self._in, 1 << 20)
+                count = os.readv(self._in, [self._input])
             except BlockingIOError:
                 return
             except OSError:
-                data = b""
-            if not data:
+                count = 0
+            if not count:
                 self.end()
             try:
-                for kind, payload in self._decoder.feed(data):
+                for kind, payload in self._decoder.feed(memoryview(self._input)[:count]):
                     self._take(kind, payload)
             except frames.FrameError as error:
                 self.fail(f"the host broke the framing: {error}")
 
     def _take(self, kind, payload):
         if kind == frames.KIND_RAW:
-            self.transfers.chunk(payload[: frames.TRANSFER_ID], memoryview(payload)[frames.TRANSFER_ID :])
+            self.transfers.chunk(*payload)
             return
         message = frames.parse_json(payload)
         if message is None:

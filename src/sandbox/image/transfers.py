@@ -37,7 +37,7 @@ class Transfers:
         self._puts[transfer] = (request, put)
 
     def chunk(self, transfer, data):
-        """A raw chunk from the host; one of a refused transfer is dropped."""
+        """A piece of a raw chunk from the host; one of a refused transfer is dropped."""
         begun = self._puts.get(transfer)
         if begun is not None:
             begun[1].write(data)
@@ -60,7 +60,7 @@ class Transfers:
         except files.FileError as error:
             self._supervisor.refuse(request, str(error), "FileError")
             return
-        self._supervisor.executions.snapshot.note(put.path)
+        self._supervisor.executions.snapshot.note(put.path, put.info, digest)
         reply = {"status": "ok", "path": put.path, "bytes": size, "sha256": digest}
         self._supervisor.reply(request["header"], "put_file_reply", reply)
 
