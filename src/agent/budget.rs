@@ -112,6 +112,11 @@ impl Budget {
         (self.turns + 1 >= self.max_turns()).then(|| Cap::Turns(self.max_turns()))
     }
 
+    /// Time that a forced conclusion gets beyond `agent.maxSeconds`: a quarter of it, between 5 seconds and a minute.
+    pub fn time_to_conclude(&self) -> Duration {
+        Duration::from_secs((self.settings.max_seconds.unwrap_or(u64::MAX) / 4).clamp(5, 60))
+    }
+
     /// Time that is left of `agent.maxSeconds`, or `None` where it is unbounded.
     pub fn time_left(&self, elapsed: Duration) -> Option<Duration> {
         self.settings.max_seconds.map(|max| Duration::from_secs(max).saturating_sub(elapsed))

@@ -8,7 +8,7 @@ use super::conversation::{Message, TurnDelta, TurnRequest};
 use super::events::RunEvent;
 use super::execution::{Execution, ExecutionError};
 use super::machine::{Conclusion, Effect, Executed, Input, Machine};
-use super::ports::{Approval, ArtifactStore, ExecuteOptions, Model, ModelInfo, Sandbox, SandboxError, Sink};
+use super::ports::{Approval, ArtifactStore, ExecuteOptions, Model, ModelError, ModelInfo, Sandbox, SandboxError, Sink};
 use super::record::Recorder;
 use super::run::{ErrorKind, LedgerEntry, RunError, RunStatus};
 use super::task::{LoopSettings, Task};
@@ -16,6 +16,9 @@ use super::words::Words;
 use crate::config::Confirm;
 use crate::config::PrivacySend;
 use crate::profile::Language;
+
+/// Time that a model has to end a turn that was cancelled.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Sandbox failures in a row after which a run gives up.
 const MAX_SANDBOX_DEATHS: u32 = 2;
@@ -56,7 +59,8 @@ impl Agent<'_> {
                 Effect::Ask(request) => {
                     turn += 1;
                     events(RunEvent::TurnStarted(turn));
-                    ask(model, &info, &request, events, cancel).await
+                    let left = machine.time_left(started.elapsed());
+                    ask(model, &info, &request, left, events, cancel).await
                 }
                 Effect::Execute { step, code, note } => {
                     if self.declined(step, &code, cancel).await {
@@ -195,7 +199,15 @@ fn died(error: &SandboxError, duration: Duration) -> Execution {
     }
 }
 
-async fn ask(model: &dyn Model, info: &ModelInfo, request: &TurnRequest, events: Sink<'_, RunEvent>, cancel: &CancellationToken) -> Input {
+/// One turn, in the time that is left.
+async fn ask(
+    model: &dyn Model,
+    info: &ModelInfo,
+    request: &TurnRequest,
+    left: Option<Duration>,
+    events: Sink<'_, RunEvent>,
+    cancel: &CancellationToken,
+) -> Input {
     if let Some(destination) = &info.destination {
         events(RunEvent::Sent(ledger_entry(destination, info, request)));
     }
@@ -204,7 +216,26 @@ async fn ask(model: &dyn Model, info: &ModelInfo, request: &TurnRequest, events:
         TurnDelta::Reasoning(text) => events(RunEvent::ModelReasoning(text)),
         TurnDelta::Notice(text) => events(RunEvent::Notice(text)),
     };
-    match model.turn(request, &deltas, cancel).await {
+    // A token of its own: the turn ends with the run, and when its time is up.
+    let own = cancel.child_token();
+    let turn = model.turn(request, &deltas, &own);
+    tokio::pin!(turn);
+    let outcome = if let Some(left) = left {
+        if let Ok(outcome) = tokio::time::timeout(left, &mut turn).await {
+            outcome
+        } else {
+            own.cancel();
+            // The model says goodbye to whoever it asked; one that does not is dropped.
+            match tokio::time::timeout(GOODBYE, turn).await {
+                Ok(Ok(turn)) => Ok(turn),
+                _ if cancel.is_cancelled() => Err(ModelError::Cancelled),
+                _ => return Input::OutOfTime,
+            }
+        }
+    } else {
+        turn.await
+    };
+    match outcome {
         Ok(turn) => {
             events(RunEvent::Usage(turn.usage));
             Input::Turn(turn)

@@ -75,6 +75,11 @@ impl Evidence {
         let mut given: Vec<f64> = values(sources.question).collect();
         given.extend(sources.steps.iter().flat_map(|step| values(&step.code)));
         given.extend(sources.profiles.iter().flat_map(profiled));
+        given.extend(sources.profiles.iter().flat_map(|profile| digits(profile.file())));
+        // Years of dates in outputs and in the data.
+        let dated = sources.steps.iter().map(|step| step.stdout.clone());
+        let dated = dated.chain(sources.profiles.iter().filter_map(|profile| serde_json::to_string(profile).ok()));
+        given.extend(dated.flat_map(|text| digits(&text).filter(|number| (1900.0..2100.0).contains(number)).collect::<Vec<_>>()));
         for message in sources.history {
             given.extend(values(&message.content));
         }
@@ -100,7 +105,7 @@ impl Evidence {
 pub fn numbers(text: &str) -> Vec<Written> {
     #[expect(clippy::unwrap_used, reason = "a constant pattern, compiled by the tests")]
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?x) (?P<number> [-+\u{2212}]? (?: \d{1,3} (?: ,\d{3} )+ | \d+ ) (?: \.\d+ )? (?: [eE][-+]?\d+ )? ) (?P<scale> \s?% | \s?(?:million|billion|thousand)\b | [kKMB]\b | \s?[万亿] )?").unwrap()
+        Regex::new(r"(?x) (?P<number> [-+\u{2212}]? (?: \d{1,3} (?: ,\d{3} )+ | \d+ ) (?: \.\d+ )? (?: [eE][-+]?\d+ )? ) (?P<scale> \s?% | \s?(?:million|billion|thousand)\b | [kKMB]\b | \s?[万亿] | \s?[×x*]\s?10(?: \^[-+\u{2212}]?\d+ | [⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+ ) )?").unwrap()
     });
     let mut found = Vec::new();
     for captures in NUMBER.captures_iter(text) {
@@ -120,7 +125,7 @@ pub fn numbers(text: &str) -> Vec<Written> {
         if before.is_some_and(word_before) && !signed || after.is_some_and(|c| c == '_' || c.is_ascii_digit()) {
             continue;
         }
-        let in_date = within_date(text, start, number.end());
+        let in_date = within_date(text, start, number.end()) || beside_month(text, start, number.end());
         let scale_text = captures.name("scale").map(|scale| scale.as_str().trim()).unwrap_or_default();
         if in_date || (scale_text.is_empty() && after.is_some_and(|c| c.is_ascii_alphabetic())) {
             continue;
@@ -136,7 +141,7 @@ pub fn numbers(text: &str) -> Vec<Written> {
             "B" | "billion" => 1e9,
             "万" => 1e4,
             "亿" => 1e8,
-            _ => 1.0,
+            text => power_of_ten(text).map_or(1.0, |power| 10_f64.powi(power)),
         };
         found.push(Written { range: start..number.end(), value, decimals, scale });
         if found.len() >= MAX_NUMBERS {
@@ -144,6 +149,42 @@ pub fn numbers(text: &str) -> Vec<Written> {
         }
     }
     found
+}
+
+/// The power in `× 10⁻⁸` or `x 10^-8`.
+fn power_of_ten(scale: &str) -> Option<i32> {
+    let (_, power) = scale.split_once("10")?;
+    let digits: String = power
+        .chars()
+        .filter_map(|c| match c {
+            '⁻' | '\u{2212}' | '-' => Some('-'),
+            '⁺' | '+' | '^' => None,
+            '⁰'..='⁹' | '¹' | '²' | '³' => {
+                "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().zip('0'..='9').find(|(raised, _)| *raised == c).map(|(_, digit)| digit)
+            }
+            other => Some(other),
+        })
+        .collect();
+    digits.parse().ok().filter(|power: &i32| power.abs() <= 400)
+}
+
+/// Whether the digits are a day or a year beside the name of a month, as in `23 January 2017`, or stand before 年, 月 or 日.
+fn beside_month(text: &str, start: usize, end: usize) -> bool {
+    const MONTHS: [&str; 12] =
+        ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
+    if end - start > 4 {
+        return false;
+    }
+    let is_month = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphabetic()).to_ascii_lowercase();
+        word.len() >= 3 && MONTHS.iter().any(|month| month.starts_with(&word))
+    };
+    let after = text[end..].trim_start_matches(['s', 't', 'n', 'd', 'r', 'h']);
+    let next = after.split_whitespace().next().filter(|_| after.starts_with(char::is_whitespace));
+    let mut before = text[..start].split_whitespace().rev();
+    let (last, last_but_one) = (before.next().unwrap_or_default(), before.next().unwrap_or_default());
+    let day_between = end - start == 4 && last.trim_end_matches(',').bytes().all(|byte| byte.is_ascii_digit()) && is_month(last_but_one);
+    next.is_some_and(is_month) || is_month(last) || day_between || text[end..].trim_start().starts_with(['年', '月', '日'])
 }
 
 /// Whether the digits are a part of something like `2024-01-31`, `12:30` or `1.2.3`.
@@ -185,6 +226,14 @@ pub fn unsupported(answer: &str, sources: &Sources<'_>) -> Vec<String> {
         }
     }
     out
+}
+
+/// Whole numbers anywhere in a text, also within names and dates.
+fn digits(text: &str) -> impl Iterator<Item = f64> {
+    text.split(|c: char| !c.is_ascii_digit())
+        .filter(|run| (1..=15).contains(&run.len()))
+        .filter_map(|run| run.parse().ok())
+        .take(MAX_NUMBERS)
 }
 
 fn values(text: &str) -> impl Iterator<Item = f64> {
@@ -252,6 +301,7 @@ mod tests {
             ("合计 56789", "共 5.68万 元"),
             ("delta -3.25", "It fell by 3.25."),
             ("a 100 b 200", "between 100-200"),
+            ("coef -3.6626e-08", "It is −3.66 × 10⁻⁸ (or -3.66x10^-8)."),
         ] {
             assert_eq!(check(stdout, answer), Vec::<String>::new(), "{stdout} / {answer}");
         }
@@ -265,6 +315,7 @@ mod tests {
 
     #[test]
     fn names_dates_and_small_counts_are_no_claims() {
+        assert_eq!(check("2017-01-23", "From 23 January 2017 to May 19, 2018; 2017年8月15日; in 2017"), Vec::<String>::new());
         assert_eq!(check("x", "See chart-17.png of 2024-05-31 at 12:45 (v1.2.33), column x99, the 3 groups"), Vec::<String>::new());
     }
 

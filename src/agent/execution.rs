@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 /// A Jupyter MIME bundle: MIME type → data (text, or base64 text for binary types, or JSON for `+json` types).
 pub type MimeBundle = serde_json::Map<String, serde_json::Value>;
 
+/// The text of a bundle's representation of this type. Notebooks allow a list of lines for it.
+pub fn text_of(data: &MimeBundle, mime: &str) -> Option<String> {
+    match data.get(mime)? {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Array(lines) => Some(lines.iter().filter_map(serde_json::Value::as_str).collect()),
+        _ => None,
+    }
+}
+
 /// Which stream a piece of text was written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

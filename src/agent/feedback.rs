@@ -5,9 +5,7 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
-use super::execution::{FigureDescription, MimeBundle, Output, Variable};
+use super::execution::{FigureDescription, Output, Variable, text_of};
 use super::hints::{self, Surroundings};
 use super::run::Step;
 use super::untrusted::{self, section};
@@ -173,15 +171,6 @@ fn displayed(text: &mut Text, output: &Output, step: u32, lines: usize) {
     }
 }
 
-fn text_of(data: &MimeBundle, mime: &str) -> Option<String> {
-    match data.get(mime)? {
-        Value::String(text) => Some(text.clone()),
-        // Notebooks allow a list of lines.
-        Value::Array(lines) => Some(lines.iter().filter_map(Value::as_str).collect()),
-        _ => None,
-    }
-}
-
 /// Pictures that were drawn, by the names of their artifacts; described where the model does not see them.
 fn charts(text: &mut Text, step: &Step, style: &Style<'_>) {
     let names: Vec<String> = step
@@ -314,10 +303,10 @@ fn tail(text: &str, bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::agent::execution::{ExecutionError, FileChange, Truncation};
+    use crate::agent::execution::{ExecutionError, FileChange, MimeBundle, Truncation};
 
     fn style(privacy: PrivacySend) -> Style<'static> {
         Style { language: Language::English, privacy, vision: false, variables_lost: false, surroundings: Surroundings::default() }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::budget::{Budget, Cap};
 use super::conversation::{FinishReason, ImagePart, Message, Role, Turn, TurnRequest};
+pub use super::effects::{Conclusion, Effect, Executed, Input};
 use super::feedback::{Style, feedback};
 use super::hints::Surroundings;
 use super::parse::{Parsed, parse};
@@ -17,63 +18,6 @@ use super::words::Words;
 use super::{evidence, transcript};
 use crate::config::{PrivacySend, Protocol};
 use crate::profile::Language;
-
-/// What happened outside.
-#[derive(Debug)]
-pub enum Input {
-    /// The model gave a turn.
-    Turn(Turn),
-    /// It gave none.
-    TurnFailed(ModelError),
-    /// Code was executed.
-    Executed(Box<Executed>),
-    /// The person did not want the code to run.
-    Declined,
-    /// The sandbox can't go on.
-    SandboxFailed(SandboxError),
-    /// The run was cancelled.
-    Cancelled,
-}
-
-/// An execution's outcome.
-#[derive(Debug)]
-pub struct Executed {
-    /// Its record.
-    pub step: Step,
-    /// Pictures for models that see.
-    pub images: Vec<ImagePart>,
-    /// The kernel was replaced.
-    pub variables_lost: bool,
-}
-
-/// What is to be done next.
-#[derive(Debug)]
-pub enum Effect {
-    /// Ask the model.
-    Ask(TurnRequest),
-    /// Execute code, as this step.
-    Execute {
-        /// Number of the step.
-        step: u32,
-        /// The code.
-        code: String,
-        /// What the model said around it.
-        note: String,
-    },
-    /// The run is over.
-    Conclude(Conclusion),
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conclusion {
-    /// A final status.
-    pub status: RunStatus,
-    /// The answer, where there is one.
-    pub final_answer: Option<String>,
-    /// Why there is none.
-    pub error: Option<RunError>,
-}
 
 /// Code that waits to be executed.
 #[derive(Debug)]
@@ -158,9 +102,10 @@ impl<'a> Machine<'a> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Time that is left for an execution.
+    /// Time that is left for an execution or a turn; the conclusion's turn gets some of its own.
     pub fn time_left(&self, elapsed: Duration) -> Option<Duration> {
-        self.budget.time_left(elapsed)
+        let left = self.budget.time_left(elapsed)?;
+        Some(if self.forced.is_some() { left + self.budget.time_to_conclude() } else { left })
     }
 
     /// Takes an input in and says what is to be done. `elapsed` is since the run's start.
@@ -168,6 +113,7 @@ impl<'a> Machine<'a> {
         match input {
             Input::Turn(turn) => self.turn(&turn, elapsed),
             Input::TurnFailed(error) => self.turn_failed(&error, elapsed),
+            Input::OutOfTime => self.out_of_time(elapsed),
             Input::Executed(executed) => self.executed(*executed, elapsed),
             Input::Declined => self.was_declined(elapsed),
             Input::SandboxFailed(SandboxError::Cancelled) | Input::Cancelled => Effect::Conclude(cancelled()),
@@ -224,6 +170,7 @@ impl<'a> Machine<'a> {
 
     fn turn(&mut self, turn: &Turn, elapsed: Duration) -> Effect {
         self.budget.usage += turn.usage;
+        self.notice_a_silent_cut(turn.usage.input_tokens);
         let parsed = parse(&turn.text);
         if turn.finish == FinishReason::ContentFilter {
             return match self.draft.take() {
@@ -261,6 +208,15 @@ impl<'a> Machine<'a> {
             return self.proceed(elapsed);
         }
         self.answered(&parsed, elapsed)
+    }
+
+    /// Servers with a small window leave out the beginning of a long conversation without a word (Ollama's default): the
+    /// count of tokens that they read tells. From then on the conversation is kept that short.
+    fn notice_a_silent_cut(&mut self, read: u64) {
+        if let Some(sent) = transcript::cut_in_silence(&self.messages, read, self.model.context_tokens) {
+            self.model.context_tokens = Some(read);
+            self.notices.push(self.words.cut_in_silence(read, sent));
+        }
     }
 
     /// Puts the turn into the conversation, without what must not come back to the model.
@@ -343,6 +299,22 @@ impl<'a> Machine<'a> {
             return self.ask();
         }
         Effect::Conclude(failed(RunError::new(ErrorKind::Run, self.words.no_conclusion(), self.words.no_answer_hint())))
+    }
+
+    /// The time was up in the midst of a turn: a conclusion is asked for, once and in bounded time. Where that does not
+    /// come either, the draft or the last output stands for it.
+    fn out_of_time(&mut self, elapsed: Duration) -> Effect {
+        let seconds = self.settings.agent.max_seconds.unwrap_or(elapsed.as_secs());
+        if self.forced.is_none() {
+            self.force(Cap::Seconds(seconds));
+            return self.ask();
+        }
+        match self.draft.take().or_else(|| self.words.last_output(&self.steps)) {
+            Some(answer) => Effect::Conclude(Conclusion { status: RunStatus::Incomplete, final_answer: Some(answer), error: None }),
+            None => {
+                Effect::Conclude(failed(RunError::new(ErrorKind::Run, self.words.no_conclusion_in_time(), self.words.no_answer_hint())))
+            }
+        }
     }
 
     fn conclude(&self, answer: String) -> Effect {

@@ -2,9 +2,11 @@
 //! is a conclusion.
 //!
 //! - [`driver`]: drives a run: [`Agent`] performs what the state machine wants and says everything as events.
-//! - [`machine`]: the loop as a state machine without side effects, with its [`budget`] and [`words`].
+//! - [`machine`]: the loop as a state machine without side effects, with its [`effects`], its
+//!   [`budget`] and [`words`].
 //! - [`prompt`]: what the model is told first; [`feedback`] and [`hints`]: what it is told about an execution.
 //! - [`parse`]: which code a turn asks to execute; [`transcript`]: the conversation as it is sent.
+//! - [`changes`]: how what a run showed differs from what it showed before.
 //! - [`evidence`]: which step printed a number of the answer.
 //! - [`record`]: an execution taken into the record, with its artifacts.
 //! - [`untrusted`]: marks and escapes text that people did not write.
@@ -19,8 +21,10 @@
 //! Architecture invariant: nothing here imports an edge (LSP, Docker, HTTP, file system).
 
 pub mod budget;
+pub mod changes;
 pub mod conversation;
 pub mod driver;
+pub mod effects;
 pub mod events;
 pub mod evidence;
 pub mod execution;

@@ -248,6 +248,9 @@ pub struct Run {
     /// Run that this one follows up or repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// How it differs from the run that it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<super::changes::Changes>,
     /// Sentences that the person should read: which model, why this backend, variables lost, caps that were hit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -257,4 +260,11 @@ pub struct Run {
     /// The conversation, for follow-ups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<super::conversation::Message>,
+}
+
+impl Run {
+    /// Whether a person's own code ran, without any question or model.
+    pub fn is_code(&self) -> bool {
+        self.model == "none" && self.changes.is_none()
+    }
 }

@@ -43,6 +43,12 @@ fn unfenced(code: &str) -> String {
     code.to_owned()
 }
 
+/// Windows, in tokens, that are suspected of cutting long conversations: Ollama's defaults over the years. Larger ones
+/// are beyond what a run sends, and smaller counts are no window but a server that counts otherwise.
+const SMALL_WINDOWS: std::ops::RangeInclusive<u64> = 2000..=8192;
+/// Bytes of a text that make a token, cautiously: a rough estimate must not raise a false alarm.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// The conversation without calls: they become fenced blocks, and their results the person's side.
 pub fn without_tools(messages: Vec<Message>) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
@@ -52,7 +58,7 @@ pub fn without_tools(messages: Vec<Message>) -> Vec<Message> {
                 if !message.content.is_empty() {
                     message.content.push_str("\n\n");
                 }
-                let fence = "`".repeat(longest_backticks(&code).max(2) + 1);
+                let fence = fence(&code);
                 let _ = write!(message.content, "{fence}python\n{code}\n{fence}");
             }
         }
@@ -72,8 +78,10 @@ pub fn without_tools(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
-fn longest_backticks(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+/// A fence that no line of the text closes.
+pub fn fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
 }
 
 /// The messages as they are sent: only the last pictures, and old outputs shortened until all fits into `window`
@@ -101,6 +109,14 @@ pub fn fitted(messages: &[Message], window: Option<u64>, words: Words) -> Vec<Me
         }
     }
     fitted
+}
+
+/// About how many tokens were sent, where the server read less than half of them and its window is known to be no larger
+/// than `window`: it left out the beginning without a word.
+pub fn cut_in_silence(messages: &[Message], read: u64, window: Option<u64>) -> Option<u64> {
+    let sent = messages.iter().map(|message| message.content.len() as u64).sum::<u64>() / BYTES_PER_TOKEN;
+    let known = window.is_some_and(|window| window <= read);
+    (!known && SMALL_WINDOWS.contains(&read) && sent / 2 > read).then_some(sent)
 }
 
 /// Tokens of a conversation, roughly: four bytes of Latin text, and a token for each other character.

@@ -1,7 +1,11 @@
 //! What the loop itself says to the model and to the person, in the language of the question.
 
 use super::ports::ModelError;
+use super::run::Step;
 use crate::profile::Language;
+
+/// Lines of an output that stand for a missing conclusion.
+const LAST_LINES: usize = 20;
 
 /// The loop's sentences in one language.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +81,37 @@ impl Words {
     /// The error of a run without a conclusion.
     pub fn no_conclusion(self) -> &'static str {
         self.0.pick("The model gave no conclusion in words when it was asked for one.", "模型没有按要求给出文字结论。")
+    }
+
+    /// The server read much less than it was sent.
+    pub fn cut_in_silence(self, read: u64, sent: u64) -> String {
+        match self.0 {
+            Language::English => format!(
+                "The model's server read {read} tokens of a conversation of about {sent}: its context window is small (with Ollama set OLLAMA_CONTEXT_LENGTH). Older outputs are left out from here on."
+            ),
+            Language::Chinese => format!(
+                "模型服务器只读取了约 {sent} 个 token 对话中的 {read} 个：其上下文窗口较小（Ollama 请设置 OLLAMA_CONTEXT_LENGTH）。此后将省略较早的输出。"
+            ),
+        }
+    }
+
+    /// The time for the conclusion was up as well.
+    pub fn no_conclusion_in_time(self) -> &'static str {
+        self.0.pick("The model gave no conclusion before the time was up.", "模型没有在时限内给出结论。")
+    }
+
+    /// What stands for a conclusion that the model did not give: the last output, as it was printed.
+    pub fn last_output(self, steps: &[Step]) -> Option<String> {
+        let shown = |step: &Step| [step.stdout.trim(), step.result.as_deref().unwrap_or_default().trim()].join("\n").trim().to_owned();
+        let (step, text) = steps.iter().rev().map(|step| (step.step, shown(step))).find(|(_, text)| !text.is_empty())?;
+        let lines: Vec<&str> = text.lines().collect();
+        // The end of an output mostly holds its results.
+        let text = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let fence = super::transcript::fence(&text);
+        Some(match self.0 {
+            Language::English => format!("The model gave no conclusion. Step {step} printed last:\n\n{fence}text\n{text}\n{fence}"),
+            Language::Chinese => format!("模型没有给出结论。第 {step} 步最后输出：\n\n{fence}text\n{text}\n{fence}"),
+        })
     }
 
     /// The error of a filtered answer.

@@ -115,7 +115,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Profile(args) => profile::run(args).await,
         Command::Doctor(args) => doctor::run(&args).await,
         Command::Sandbox(command) => sandbox::run(command).await,
-        Command::Runs(command) => runs::run(command),
+        Command::Runs(command) => runs::run(command).await,
         Command::Editor { editor } => editor::run(editor),
     }
 }

@@ -1,15 +1,15 @@
 //! `codeinterp runs`: earlier runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::{Format, fail, print_json};
+use super::{Format, cancelled_by_signals, fail, print_json, settings};
 use crate::agent::run::{ErrorKind, Run, RunError};
-use crate::config::state_dir;
+use crate::config::{Overrides, state_dir};
 use crate::report::{self, ReportOptions, escape};
-use crate::store::{find_run, list_all};
+use crate::store::{RunStore, find_run, list_all};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -53,30 +53,40 @@ pub(super) enum ExportFormat {
     Markdown,
 }
 
-pub(super) fn run(command: RunsCommand) -> ExitCode {
+pub(super) async fn run(command: RunsCommand) -> ExitCode {
     match command {
         RunsCommand::List { format } => list(format),
         RunsCommand::Show { id, format } => match find(&id) {
-            Ok(run) => show(&run, format),
+            Ok((_, run)) => show(&run, format),
             Err(error) => fail(&error),
         },
-        RunsCommand::Export { id, to, out } => match find(&id).and_then(|run| super::export::run(&run, to, out.as_deref())) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error),
-        },
+        RunsCommand::Export { id, to, out } => export(&id, to, out.as_deref()).await,
+    }
+}
+
+async fn export(id: &str, to: ExportFormat, out: Option<&Path>) -> ExitCode {
+    let cancel = cancelled_by_signals();
+    let exported = match (find(id), settings(&Overrides::default())) {
+        (Ok((store, run)), Ok(settings)) => super::export::run(&store, &run, &settings, to, out, &cancel).await,
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    };
+    match exported {
+        _ if cancel.is_cancelled() => ExitCode::from(130),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
     }
 }
 
 /// The run with this id, or the only one whose id begins so.
-fn find(id: &str) -> Result<Run, RunError> {
+fn find(id: &str) -> Result<(RunStore, Run), RunError> {
     let state = state_dir();
-    if let Ok((_, run)) = find_run(&state, id) {
-        return Ok(run);
+    if let Ok(found) = find_run(&state, id) {
+        return Ok(found);
     }
     let matching: Vec<String> =
         list_all(&state).into_iter().map(|run| run.run).filter(|run| !id.is_empty() && run.starts_with(id)).collect();
     match matching.as_slice() {
-        [one] => find_run(&state, one).map(|(_, run)| run).map_err(|error| RunError::from(&error)),
+        [one] => find_run(&state, one).map_err(|error| RunError::from(&error)),
         [] => Err(RunError::new(ErrorKind::Usage, format!("there is no run {id:?}"), "`codeinterp runs list` names them.")),
         several => Err(RunError::new(ErrorKind::Usage, format!("{} runs begin with {id:?}", several.len()), "Give more of the id.")),
     }

@@ -3,6 +3,7 @@
 //!
 //! Wire format: `OpenAI`'s chat completions with `stream: true`, as local servers and gateways speak it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use base64::Engine;
@@ -11,9 +12,10 @@ use serde_json::{Value, json};
 
 use super::faults::{Asked, Fault};
 use super::http::Deadlines;
+use super::redact::Streamed;
 use super::sse::Decoder;
 use crate::agent::conversation::{FinishReason, Message, Role, ToolCall, Turn, TurnDelta, TurnRequest, Usage};
-use crate::agent::ports::Sink;
+use crate::agent::ports::{ModelError, Sink};
 
 /// Bytes of text, reasoning and arguments that a turn may have, and of an answer in one piece.
 const MAX_TURN_BYTES: usize = 4 << 20;
@@ -35,12 +37,17 @@ pub struct Compatible {
     pub model: String,
     /// When to give up.
     pub deadlines: Deadlines,
+    /// The server refused to be asked for the number of tokens.
+    pub no_usage: AtomicBool,
 }
 
 impl Compatible {
     /// The request's body, byte for byte as it is sent.
     pub fn body(&self, request: &TurnRequest) -> Vec<u8> {
-        let mut body = json!({"model": self.model, "stream": true, "stream_options": {"include_usage": true}});
+        let mut body = json!({"model": self.model, "stream": true});
+        if !self.no_usage.load(Ordering::Relaxed) {
+            body["stream_options"] = json!({"include_usage": true});
+        }
         if let Some(most) = request.max_output_tokens {
             let key = if ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|family| self.model.starts_with(family)) {
                 "max_completion_tokens"
@@ -60,8 +67,20 @@ impl Compatible {
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    /// One request and its turn.
+    /// One request and its turn. A server that does not know how to count tokens is asked once more without.
     pub async fn turn(&self, request: &TurnRequest, asked: &Asked<'_>, deltas: Sink<'_, TurnDelta>) -> Result<Turn, Fault> {
+        let outcome = self.once(request, asked, deltas).await;
+        match &outcome {
+            Err(Fault { error: ModelError::Refused { reason, .. }, .. })
+                if reason.contains("stream_options") && !self.no_usage.swap(true, Ordering::Relaxed) =>
+            {
+                self.once(request, asked, deltas).await
+            }
+            _ => outcome,
+        }
+    }
+
+    async fn once(&self, request: &TurnRequest, asked: &Asked<'_>, deltas: Sink<'_, TurnDelta>) -> Result<Turn, Fault> {
         let mut builder =
             self.http.post(&self.url).header("Content-Type", "application/json").header("Accept", "text/event-stream, application/json");
         for (name, value) in &self.headers {
@@ -115,7 +134,16 @@ impl Compatible {
         {
             reading.take(&data, asked, deltas)?;
         }
+        tell(TurnDelta::Reasoning, reading.thought.finish(), deltas);
+        tell(TurnDelta::Text, reading.told.finish(), deltas);
         reading.into_turn(&kind, asked)
+    }
+}
+
+/// Tells a piece of a stream, where there is something in it.
+pub(super) fn tell(kind: fn(String) -> TurnDelta, text: String, deltas: Sink<'_, TurnDelta>) {
+    if !text.is_empty() {
+        deltas(kind(text));
     }
 }
 
@@ -162,6 +190,9 @@ fn call(call: &ToolCall) -> Value {
 struct Reading {
     text: String,
     reasoning: String,
+    /// What of both is told already.
+    told: Streamed,
+    thought: Streamed,
     calls: Vec<(String, String, String)>,
     finish: Option<FinishReason>,
     usage: Usage,
@@ -187,11 +218,11 @@ impl Reading {
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
         if let Some(text) = text_of(&delta["content"]) {
-            deltas(TurnDelta::Text(asked.redactor.text(&text)));
+            tell(TurnDelta::Text, self.told.push(asked.redactor, &text), deltas);
             self.text.push_str(&text);
         }
         if let Some(text) = text_of(&delta["reasoning_content"]).or_else(|| text_of(&delta["reasoning"])) {
-            deltas(TurnDelta::Reasoning(asked.redactor.text(&text)));
+            tell(TurnDelta::Reasoning, self.thought.push(asked.redactor, &text), deltas);
             self.reasoning.push_str(&text);
         }
         for piece in delta["tool_calls"].as_array().into_iter().flatten() {
@@ -271,7 +302,7 @@ impl Reading {
             .map(|(id, name, arguments)| ToolCall {
                 id,
                 name,
-                arguments: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
+                arguments: asked.redactor.value(serde_json::from_str(&arguments).unwrap_or(Value::String(arguments))),
             })
             .collect();
         let finish = self.finish.unwrap_or(if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls });

@@ -1,5 +1,7 @@
 //! A language model over HTTP: at a known provider, by genai, or at an OpenAI-compatible server.
 
+use std::sync::atomic::AtomicBool;
+
 use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions;
@@ -53,7 +55,7 @@ impl Provider {
         let wire = match target.service {
             Service::Provider(service) => Wire::Genai { client: genai_client(http)?, service: Box::new(service) },
             Service::Compatible { url, headers } => {
-                Wire::Compatible(Compatible { http, url, headers, model: target.model.clone(), deadlines })
+                Wire::Compatible(Compatible { http, url, headers, model: target.model.clone(), deadlines, no_usage: AtomicBool::default() })
             }
         };
         let name = settings.model.clone().filter(|name| !name.trim().is_empty()).unwrap_or_else(|| target.model.clone());

@@ -44,6 +44,17 @@ impl Redactor {
         if line.chars().count() > LONGEST { format!("{}…", line.chars().take(LONGEST).collect::<String>()) } else { line }
     }
 
+    /// A JSON value without the known key in any of its texts: for the arguments of calls.
+    pub fn value(&self, value: serde_json::Value) -> serde_json::Value {
+        use serde_json::Value;
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(values) => values.into_iter().map(|value| self.value(value)).collect(),
+            Value::Object(entries) => Value::Object(entries.into_iter().map(|(name, value)| (name, self.value(value))).collect()),
+            other => other,
+        }
+    }
+
     /// `text` without the known key, else as it is: for what a model said.
     pub fn text(&self, text: &str) -> String {
         match &self.key {
@@ -53,9 +64,48 @@ impl Redactor {
     }
 }
 
+/// A streamed text without keys: one that comes in two pieces is removed as well. What may be the beginning of the key
+/// is held back until the next piece tells.
+#[derive(Debug, Default)]
+pub struct Streamed {
+    held: String,
+}
+
+impl Streamed {
+    /// Takes a piece in; gives what can be told now.
+    pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
+        self.held.push_str(piece);
+        let text = redactor.text(&std::mem::take(&mut self.held));
+        let Some(key) = &redactor.key else { return text };
+        let begins = |at: &usize| text.is_char_boundary(*at) && key.starts_with(&text[*at..]);
+        let from = text.len().saturating_sub(key.len().saturating_sub(1));
+        let held = (from..text.len()).find(begins).unwrap_or(text.len());
+        text[held..].clone_into(&mut self.held);
+        text[..held].to_owned()
+    }
+
+    /// What was held back, at the end of the stream.
+    pub fn finish(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_in_several_pieces_is_removed() {
+        let redactor = Redactor::new(Some("my-very-own-secret"));
+        for size in 1..20 {
+            let text: Vec<char> = "It is my-very-own-secret, my-very friend: 我的 my".chars().collect();
+            let mut streamed = Streamed::default();
+            let pieces = text.chunks(size).map(|piece| streamed.push(&redactor, &piece.iter().collect::<String>()));
+            let mut told: String = pieces.collect();
+            told.push_str(&streamed.finish());
+            assert_eq!(told, "It is [key removed], my-very friend: 我的 my", "pieces of {size}");
+        }
+    }
 
     #[test]
     fn known_keys_and_what_looks_like_one_are_removed() {

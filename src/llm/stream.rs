@@ -7,9 +7,10 @@ use genai::chat::{ChatStream, ChatStreamEvent, StopReason, StreamEnd, Usage as P
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::compatible::tell;
 use super::faults::{Asked, Fault};
 use super::http::Deadlines;
-use super::redact::Redactor;
+use super::redact::{Redactor, Streamed};
 use crate::agent::conversation::{FinishReason, ToolCall, Turn, TurnDelta, Usage};
 use crate::agent::ports::{ModelError, Sink};
 
@@ -32,6 +33,9 @@ pub enum Broken {
 struct Collected {
     text: String,
     reasoning: String,
+    /// What of both is told already.
+    told: Streamed,
+    thought: Streamed,
     calls: Vec<(String, String, Value)>,
     pieces: usize,
 }
@@ -59,6 +63,8 @@ pub async fn read(
             Some(Err(error)) => return Err(Broken::Genai(Box::new(error))),
             Some(Ok(event)) => {
                 if let Some(end) = collected.take(event, asked, deltas)? {
+                    tell(TurnDelta::Reasoning, collected.thought.finish(), deltas);
+                    tell(TurnDelta::Text, collected.told.finish(), deltas);
                     return Ok(collected.into_turn(&end, asked.redactor));
                 }
             }
@@ -75,11 +81,11 @@ impl Collected {
             ChatStreamEvent::End(end) => return Ok(Some(end)),
             ChatStreamEvent::Chunk(chunk) => {
                 self.text.push_str(&chunk.content);
-                deltas(TurnDelta::Text(asked.redactor.text(&chunk.content)));
+                tell(TurnDelta::Text, self.told.push(asked.redactor, &chunk.content), deltas);
             }
             ChatStreamEvent::ReasoningChunk(chunk) => {
                 self.reasoning.push_str(&chunk.content);
-                deltas(TurnDelta::Reasoning(asked.redactor.text(&chunk.content)));
+                tell(TurnDelta::Reasoning, self.thought.push(asked.redactor, &chunk.content), deltas);
             }
             ChatStreamEvent::ThoughtSignatureChunk(_) => {}
             ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
@@ -117,7 +123,7 @@ impl Collected {
             calls.extend(captured.into_iter().map(|call| (call.call_id.clone(), call.fn_name.clone(), call.fn_arguments.clone())));
         }
         let tool_calls: Vec<ToolCall> =
-            calls.into_iter().map(|(id, name, arguments)| ToolCall { id, name, arguments: parsed(arguments) }).collect();
+            calls.into_iter().map(|(id, name, arguments)| ToolCall { id, name, arguments: redactor.value(parsed(arguments)) }).collect();
         let finish = finish.unwrap_or(if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls });
         Turn {
             text: redactor.text(&self.text),

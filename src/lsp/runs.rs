@@ -347,8 +347,7 @@ pub fn saved(state: &mut State, uri: &Url) {
         super::commands::queue(state, session, RunRequest::new(kind, Vec::new()), new);
     }
     for (session, anchor, code, title) in changed_cells(state, uri) {
-        let mut request = RunRequest::new(RunKind::Code { code }, Vec::new());
-        request.uri = Some(uri.to_string());
+        let request = RunRequest::code(code, uri, anchor.first, anchor.last);
         super::commands::queue(state, session, request, NewRun { uri: Some(uri.clone()), anchor, code: true, title });
     }
 }

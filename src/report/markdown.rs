@@ -3,21 +3,29 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use pulldown_cmark::{Event, Parser, Tag};
+
 use super::words::{Words, status, words};
-use super::{escape, numbers, sanitize};
+use super::{changed, escape, numbers, sanitize};
 use crate::agent::run::{Artifact, Run, RunStatus, Step};
 use crate::profile::{Language, render};
+
+/// Lines of an answer that leave room for a chart on the first screen, and characters of such a line.
+const SCREEN_LINES: usize = 9;
+const SCREEN_COLUMNS: usize = 100;
 
 /// How a report is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Where links to artifacts lead, for example `artifacts/`.
     pub artifacts: String,
+    /// Where links to the artifacts of the run that this one repeats lead; `None`: beside this one's folder.
+    pub earlier: Option<String>,
 }
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { artifacts: "artifacts/".to_owned() }
+        Self { artifacts: "artifacts/".to_owned(), earlier: None }
     }
 }
 
@@ -31,34 +39,65 @@ pub fn markdown(run: &Run, options: &ReportOptions) -> String {
     out
 }
 
-struct Writer<'a> {
-    run: &'a Run,
-    options: &'a ReportOptions,
-    language: Language,
-    words: &'a Words,
+pub(super) struct Writer<'a> {
+    pub(super) run: &'a Run,
+    pub(super) options: &'a ReportOptions,
+    pub(super) language: Language,
+    pub(super) words: &'a Words,
 }
 
 impl Writer<'_> {
     fn write(&self, out: &mut String) -> std::fmt::Result {
         let run = self.run;
         writeln!(out, "# {}\n", self.title())?;
-        for notice in &run.notices {
-            writeln!(out, "> {}\n>", escape::inline(notice))?;
-        }
-        if !run.notices.is_empty() {
-            out.truncate(out.len() - 2);
-            out.push('\n');
+        // While there is no answer, what is going on stands in its place.
+        if !run.status.is_final() {
+            self.notices(out)?;
         }
         self.answer(out)?;
+        if let Some(changes) = &self.run.changes {
+            changed::write(out, self, changes)?;
+        }
         self.charts(out)?;
+        if run.status.is_final() {
+            self.notices(out)?;
+        }
         self.steps(out)?;
         self.data(out)?;
         self.about(out)
     }
 
+    fn notices(&self, out: &mut String) -> std::fmt::Result {
+        for notice in &self.run.notices {
+            writeln!(out, "> {}\n>", escape::inline(notice))?;
+        }
+        if !self.run.notices.is_empty() {
+            out.truncate(out.len() - 2);
+            out.push('\n');
+        }
+        Ok(())
+    }
+
     fn title(&self) -> String {
-        if !self.run.question.trim().is_empty() {
-            return escape::inline(escape::head(self.run.question.trim(), 300));
+        let subject = self.subject();
+        if self.run.changes.is_some() { format!("{}: {subject}", self.words.rerun) } else { subject }
+    }
+
+    /// What was asked; where nothing was, what the run is about.
+    fn subject(&self) -> String {
+        let question = escape::inline(escape::head(self.run.question.trim(), 300));
+        if !question.is_empty() {
+            return question;
+        }
+        if let Some(place) = &self.run.selection {
+            let document = place.document.rsplit('/').next().unwrap_or(&place.document);
+            // Documents are named by URIs, in which blanks and the like are percent-encoded.
+            let document = percent_decoded(document);
+            return escape::inline(&match (self.language, place.start_line + 1, place.end_line + 1) {
+                (Language::English, first, last) if first == last => format!("{document}, line {first}"),
+                (Language::English, first, last) => format!("{document}, lines {first} to {last}"),
+                (Language::Chinese, first, last) => format!("{document} 第 {first} 至 {last} 行"),
+            });
         }
         let names: Vec<String> = self.run.inputs.iter().take(3).map(|input| escape::inline(&input.name)).collect();
         if names.is_empty() { self.words.analysis.to_owned() } else { format!("{}: {}", self.words.analysis, names.join(", ")) }
@@ -69,7 +108,12 @@ impl Writer<'_> {
         if let Some(answer) = &run.final_answer {
             let artifacts: HashSet<&str> = run.artifacts.iter().map(|artifact| artifact.name.as_str()).collect();
             let linked = numbers::linked(answer, run, |step| self.step_anchor(step));
-            writeln!(out, "{}\n", sanitize::sanitize(&linked.text, &artifacts, &self.options.artifacts).trim_end())?;
+            let text = sanitize::sanitize(&linked.text, &artifacts, &self.options.artifacts);
+            let (lead, rest) = if run.artifacts.iter().any(is_chart) { first_screen(text.trim_end()) } else { (text.trim_end(), "") };
+            writeln!(out, "{}\n", lead.trim_end())?;
+            if !rest.is_empty() {
+                writeln!(out, "<details>\n<summary>{}</summary>\n\n{}\n\n</details>\n", self.words.more, rest.trim_end())?;
+            }
             if linked.unsupported {
                 writeln!(out, "{} {}\n", numbers::MARK, self.words.unsupported)?;
             }
@@ -94,11 +138,10 @@ impl Writer<'_> {
     }
 
     fn charts(&self, out: &mut String) -> std::fmt::Result {
-        let is_chart = |artifact: &&Artifact| matches!(artifact.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-        if self.run.artifacts.iter().any(|artifact| is_chart(&artifact)) {
+        if self.run.artifacts.iter().any(is_chart) {
             writeln!(out, "## {}\n", self.words.charts)?;
         }
-        for chart in self.run.artifacts.iter().filter(is_chart) {
+        for chart in self.run.artifacts.iter().filter(|artifact| is_chart(artifact)) {
             let alt = chart.caption.as_deref().unwrap_or(&chart.name);
             writeln!(out, "![{}]({}{})\n", escape::inline(alt), self.options.artifacts, escape::link_target(&chart.name))?;
             writeln!(out, "{}\n", self.caption(chart))?;
@@ -136,12 +179,12 @@ impl Writer<'_> {
         format!("{title}{} · {}{sources}", escape::inline(&chart.name), self.step_link(chart.step))
     }
 
-    fn step_link(&self, step: u32) -> String {
+    pub(super) fn step_link(&self, step: u32) -> String {
         format!("[{} {step}](#{})", self.words.step.to_lowercase(), self.step_anchor(step))
     }
 
     /// Where a step's heading is within the document.
-    fn step_anchor(&self, step: u32) -> String {
+    pub(super) fn step_anchor(&self, step: u32) -> String {
         format!("{}-{step}", self.words.step.to_lowercase())
     }
 
@@ -248,6 +291,52 @@ impl Writer<'_> {
     }
 }
 
+fn is_chart(artifact: &Artifact) -> bool {
+    matches!(artifact.mime.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp")
+}
+
+/// Divides an answer between its paragraphs and list items: what leaves room for a chart on the first screen, and the rest.
+fn first_screen(answer: &str) -> (&str, &str) {
+    let mut level = 0_usize;
+    let mut lines = 0;
+    for (event, range) in Parser::new_ext(answer, sanitize::OPTIONS).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                let piece =
+                    if matches!(tag, Tag::List(_)) { None } else { (level <= usize::from(matches!(tag, Tag::Item))).then_some(range) };
+                level += 1;
+                let Some(range) = piece else { continue };
+                let needed = answer[range.clone()].lines().map(|line| 1 + line.chars().count() / SCREEN_COLUMNS).sum::<usize>();
+                if lines > 0 && lines + needed > SCREEN_LINES {
+                    return answer.split_at(range.start);
+                }
+                lines += needed;
+            }
+            Event::End(_) => level -= 1,
+            _ => {}
+        }
+    }
+    (answer, "")
+}
+
+/// A part of a URI as people read it; what is no UTF-8 stays encoded.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, others)) = rest.split_first() {
+        let code =
+            others.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let Some(byte) = code.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = &others[2..];
+        } else {
+            bytes.push(*first);
+            rest = others;
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
 /// A number of bytes for people.
 fn bytes(count: u64) -> String {
     // Precision is lost only beyond 2^53 bytes, and one decimal is shown.
@@ -257,5 +346,28 @@ fn bytes(count: u64) -> String {
         0..1024 => format!("{count} B"),
         1024..1_048_576 => format!("{:.1} KiB", float / 1024.0),
         _ => format!("{:.1} MiB", float / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_leaves_room_for_a_chart() {
+        let items: Vec<String> = (1..=12).map(|at| format!("- finding {at}\n")).collect();
+        let answer = format!("It rose.\n\n{}", items.concat());
+        let (lead, rest) = first_screen(&answer);
+        assert!(lead.starts_with("It rose.") && lead.ends_with("- finding 8\n"), "{lead}");
+        assert!(rest.starts_with("- finding 9\n") && rest.ends_with("- finding 12\n"), "{rest}");
+        assert_eq!(first_screen("One.\n\n- a\n- b\n  - c\n"), ("One.\n\n- a\n- b\n  - c\n", ""));
+        assert_eq!(first_screen(&"x".repeat(5000)).1, "", "the first piece always stays");
+    }
+
+    #[test]
+    fn a_run_without_a_question_is_titled_by_its_place() {
+        let place = crate::agent::run::SelectionInfo { document: "file:///w/my%20code.py".to_owned(), start_line: 2, end_line: 5 };
+        let run = Run { selection: Some(place), status: RunStatus::Completed, ..Run::default() };
+        assert!(markdown(&run, &ReportOptions::default()).starts_with("# my code.py, lines 3 to 6\n"));
     }
 }

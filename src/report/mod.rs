@@ -1,7 +1,8 @@
 //! A run turned into documents: markdown, notebook, script, hints. Core: imports no edge.
 //!
 //! - [`markdown`]: the report that a person reads.
-//! - [`notebook`], [`script`]: a run as something to run again.
+//! - [`notebook`], [`script`]: a run as something to run again; [`lineage`]: which steps of it that takes.
+//! - [`changed`]: what a rerun changed.
 //! - [`words`]: its fixed texts in English and Chinese.
 //! - [`numbers`]: links from the answer's numbers to the steps that printed them.
 //! - [`escape`]: text from a sandbox or a file, made safe to stand in markdown.
@@ -10,7 +11,9 @@
 //! Architecture invariant: whatever a model, a cell or a data file says reaches a document only through [`escape`] or
 //! [`sanitize`].
 
+mod changed;
 pub mod escape;
+pub mod lineage;
 mod markdown;
 mod notebook;
 mod numbers;
@@ -19,5 +22,5 @@ mod script;
 mod words;
 
 pub use markdown::{ReportOptions, markdown};
-pub use notebook::notebook;
-pub use script::{effective_codes, script};
+pub use notebook::{Artifacts, notebook};
+pub use script::script;

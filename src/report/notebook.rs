@@ -3,20 +3,43 @@
 use serde_json::{Value, json};
 
 use super::escape;
-use crate::agent::execution::Output;
+use super::lineage::Lineage;
+use super::script::{heading, setup};
+use crate::agent::execution::{MimeBundle, Output};
 use crate::agent::run::{Run, Step};
 
-/// The notebook. `image` gives the contents of an artifact as base64, for the outputs that show it.
+/// Gives an artifact's MIME type and its contents as a notebook holds them.
+pub type Artifacts<'a> = &'a dyn Fn(&str) -> Option<(String, Value)>;
+
+/// The notebook, with the artifacts that its outputs show in itself.
 ///
-/// Cells are the question, the steps and the answer. Steps that failed are kept: a notebook tells what happened.
-pub fn notebook(run: &Run, image: &dyn Fn(&str) -> Option<String>) -> Value {
+/// Cells are the question, what a replay said, the steps and the answer. Steps that failed are told in words: a
+/// notebook tells what happened, and yet runs from its first cell to its last.
+pub fn notebook(run: &Run, lineage: &Lineage, artifact: Artifacts<'_>) -> Value {
     let mut cells =
         vec![markdown_cell("question", &format!("# {}", escape::inline(if run.question.is_empty() { "Analysis" } else { &run.question })))];
+    let remarks: Vec<String> = lineage.remarks().iter().map(|remark| format!("- {}", escape::inline(remark))).collect();
+    if !remarks.is_empty() {
+        cells.push(markdown_cell("remarks", &remarks.join("\n")));
+    }
+    if let Some(setup) = setup(run, lineage) {
+        cells.push(plain_code_cell("data", setup.trim_end()));
+    }
+    for (place, block) in lineage.blocks.iter().enumerate().filter(|(_, block)| block.earlier.is_some()) {
+        cells.push(plain_code_cell(&format!("earlier-{place}"), &format!("# {}\n{}", heading(block), block.code)));
+    }
     for step in &run.steps {
         if !step.note.trim().is_empty() {
             cells.push(markdown_cell(&format!("note-{}", step.step), &escape::plain(step.note.trim())));
         }
-        cells.push(code_cell(step, image));
+        match lineage.blocks.iter().find(|block| block.earlier.is_none() && block.step == step.step) {
+            Some(block) if block.partial => {
+                cells.push(plain_code_cell(&format!("step-{}", step.step), &block.code));
+                cells.push(failure(step));
+            }
+            Some(_) => cells.push(code_cell(step, artifact)),
+            None => cells.push(failure(step)),
+        }
     }
     if let Some(answer) = &run.final_answer {
         cells.push(markdown_cell("answer", &escape::plain(answer)));
@@ -32,12 +55,26 @@ pub fn notebook(run: &Run, image: &dyn Fn(&str) -> Option<String>) -> Value {
     })
 }
 
+/// A step that is told and not run again.
+fn failure(step: &Step) -> Value {
+    let what = step
+        .error
+        .as_ref()
+        .map_or_else(|| format!("exit code {}", step.exit_code), |error| format!("{}: {}", error.ename, escape::head(&error.evalue, 300)));
+    let text = format!("**Step {} failed:** {}\n\n{}", step.step, escape::inline(&what), escape::fenced(&step.code, "python"));
+    markdown_cell(&format!("failed-{}", step.step), &text)
+}
+
+fn plain_code_cell(id: &str, code: &str) -> Value {
+    json!({"cell_type": "code", "id": id, "metadata": {}, "execution_count": null, "source": code, "outputs": []})
+}
+
 fn markdown_cell(id: &str, text: &str) -> Value {
     json!({"cell_type": "markdown", "id": id, "metadata": {}, "source": text})
 }
 
-fn code_cell(step: &Step, image: &dyn Fn(&str) -> Option<String>) -> Value {
-    let mut outputs: Vec<Value> = step.outputs.iter().filter_map(|output| output_of(step, output, image)).collect();
+fn code_cell(step: &Step, artifact: Artifacts<'_>) -> Value {
+    let mut outputs: Vec<Value> = step.outputs.iter().filter_map(|output| output_of(step, output, artifact)).collect();
     if step.outputs.is_empty() {
         // Records without ordered outputs still have their streams.
         for (name, text) in [("stdout", &step.stdout), ("stderr", &step.stderr)] {
@@ -61,33 +98,24 @@ fn code_cell(step: &Step, image: &dyn Fn(&str) -> Option<String>) -> Value {
     })
 }
 
-fn output_of(step: &Step, output: &Output, image: &dyn Fn(&str) -> Option<String>) -> Option<Value> {
+fn output_of(step: &Step, output: &Output, artifact: Artifacts<'_>) -> Option<Value> {
     Some(match output {
         Output::Stream { name, text } => json!({"output_type": "stream", "name": name, "text": text}),
         Output::ExecuteResult { data } => {
-            json!({"output_type": "execute_result", "execution_count": step.step, "metadata": {}, "data": with_images(data, image)?})
+            json!({"output_type": "execute_result", "execution_count": step.step, "metadata": {}, "data": with_contents(data, artifact)?})
         }
-        Output::DisplayData { data, .. } => json!({"output_type": "display_data", "metadata": {}, "data": with_images(data, image)?}),
+        Output::DisplayData { data, .. } => json!({"output_type": "display_data", "metadata": {}, "data": with_contents(data, artifact)?}),
         Output::Error(error) => {
             json!({"output_type": "error", "ename": error.ename, "evalue": error.evalue, "traceback": error.traceback.lines().collect::<Vec<_>>()})
         }
     })
 }
 
-/// A MIME bundle in which references to artifacts are their contents again; nothing where that leaves nothing.
-fn with_images(data: &crate::agent::execution::MimeBundle, image: &dyn Fn(&str) -> Option<String>) -> Option<Value> {
-    let mut bundle = serde_json::Map::new();
-    for (mime, value) in data {
-        match value.get("artifact").and_then(Value::as_str) {
-            Some(name) => {
-                if let Some(contents) = image(name) {
-                    bundle.insert(mime.clone(), Value::String(contents));
-                }
-            }
-            None => {
-                bundle.insert(mime.clone(), value.clone());
-            }
-        }
+/// A MIME bundle in which the reference to an artifact is its contents again; nothing where that leaves nothing.
+fn with_contents(data: &MimeBundle, artifact: Artifacts<'_>) -> Option<Value> {
+    let mut bundle = data.clone();
+    if let Some(name) = bundle.remove("artifact") {
+        bundle.extend(name.as_str().and_then(artifact));
     }
     (!bundle.is_empty()).then_some(Value::Object(bundle))
 }

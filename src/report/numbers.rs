@@ -1,7 +1,8 @@
 //! Numbers of an answer: each links to the step that printed it, and one that nothing holds is marked.
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
+use super::sanitize;
 use crate::agent::evidence::{Evidence, Sources, Support, numbers};
 use crate::agent::run::Run;
 
@@ -48,10 +49,9 @@ pub(super) fn linked(answer: &str, run: &Run, anchor: impl Fn(u32) -> String) ->
 
 /// Where the text is plain words.
 fn plain_ranges(markdown: &str) -> Vec<std::ops::Range<usize>> {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut inside = 0_usize;
     let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
-    for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
+    for (event, range) in Parser::new_ext(markdown, sanitize::OPTIONS).into_offset_iter() {
         match event {
             Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_) | Tag::Heading { .. } | Tag::HtmlBlock) => inside += 1,
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock | TagEnd::Heading(_) | TagEnd::HtmlBlock) => {

@@ -6,6 +6,9 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Ta
 
 use super::escape;
 
+/// The markdown that is read: `CommonMark` with tables, strikethrough and task lists, as the editors' previews have them.
+pub(super) const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+
 /// Rewrites `markdown` so that a viewer shows its words, lists, tables and code, and nothing else:
 ///
 /// - HTML becomes visible text.
@@ -17,7 +20,7 @@ use super::escape;
 /// Links and images are rewritten to point below `folder` (`artifacts/`).
 pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> String {
     let text = escape::plain(markdown);
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = OPTIONS;
     let mut open: Vec<Rewritten> = Vec::new();
     let mut events: Vec<Event<'_>> = Vec::new();
     for event in Parser::new_ext(&text, options) {

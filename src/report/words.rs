@@ -26,6 +26,15 @@ pub(super) struct Words {
     pub code_and_output: &'static str,
     pub sent: &'static str,
     pub unsupported: &'static str,
+    pub rerun: &'static str,
+    pub changed: &'static str,
+    pub nothing_changed: &'static str,
+    pub same_charts: &'static str,
+    pub before: &'static str,
+    pub now: &'static str,
+    pub earlier_answer: &'static str,
+    pub not_printed_now: &'static str,
+    pub more: &'static str,
 }
 
 pub(super) fn words(language: Language) -> &'static Words {
@@ -74,6 +83,15 @@ static ENGLISH: Words = Words {
     code_and_output: "code and output",
     sent: "Sent",
     unsupported: "No step printed this number.",
+    rerun: "Run again",
+    changed: "What changed",
+    nothing_changed: "Every number and every chart is the same.",
+    same_charts: "Charts that show the same",
+    before: "Before",
+    now: "Now",
+    earlier_answer: "The earlier answer",
+    not_printed_now: "The code does not print this number any more.",
+    more: "More findings",
 };
 
 static CHINESE: Words = Words {
@@ -98,4 +116,13 @@ static CHINESE: Words = Words {
     code_and_output: "代码与输出",
     sent: "已发送",
     unsupported: "没有任何步骤输出过这个数字。",
+    rerun: "重新运行",
+    changed: "变化",
+    nothing_changed: "所有数字和图表都没有变化。",
+    same_charts: "没有变化的图表",
+    before: "之前",
+    now: "现在",
+    earlier_answer: "之前的结论",
+    not_printed_now: "代码现在不再输出这个数字。",
+    more: "更多发现",
 };

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::agent::ports::FileSource;
-
 use super::request::RunFile;
+use crate::agent::ports::FileSource;
+use crate::agent::run::Run;
+use crate::store::RunStore;
 
 /// Why a file can't be an input.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -80,6 +81,18 @@ pub fn from_paths(paths: &[PathBuf], workspace: &Path) -> Result<Vec<RunFile>, I
         files.push(RunFile { name, source: FileSource::Path(absolute.clone()), origin: absolute.display().to_string() });
     }
     Ok(files)
+}
+
+/// The input files of a recorded run: read anew where they stand on disk, else as they were kept with the record.
+/// What is in neither place is left out.
+pub(super) fn of_record(store: &RunStore, run: &Run) -> Vec<RunFile> {
+    let mut files = Vec::new();
+    for (place, input) in run.inputs.iter().enumerate() {
+        let path = Path::new(&input.source);
+        let source = if path.is_absolute() && path.is_file() { Some(path.to_owned()) } else { store.input_path(&run.run, place) };
+        files.extend(source.map(|path| RunFile { name: input.name.clone(), source: FileSource::Path(path), origin: input.source.clone() }));
+    }
+    files
 }
 
 #[cfg(test)]

@@ -6,14 +6,17 @@
 //! - [`worker`]: the one task that owns a session's sandbox and works through its queue.
 //! - [`run`]: a run from its inputs to its conclusion.
 //! - [`prepare`]: sandbox, files and profiles, before the first turn.
+//! - [`export`]: a run as something to hand over; [`replay`]: its code, checked in a fresh sandbox before.
 //! - [`inputs`]: which files are put into the sandbox, and under which names.
 //!
 //! Imports the agent and its ports, the report and the store; it is given its edges by `app` through [`Services`].
 
+pub mod export;
 pub mod inputs;
 pub(crate) mod live;
 mod prepare;
 pub mod registry;
+mod replay;
 pub mod request;
 mod run;
 mod worker;
@@ -228,6 +231,11 @@ impl Session {
         ids.sort_unstable_by(|a, b| b.cmp(a));
         ids.dedup();
         ids.iter().filter_map(|id| self.run(id)).collect()
+    }
+
+    /// Makes an export of a run; see [`export::export`].
+    pub async fn export(&self, run: &Run, kind: export::ExportKind, name: Option<&str>, cancel: &CancellationToken) -> export::Exported {
+        export::export(&*self.services, &self.settings(), &self.store, run, kind, name, cancel).await
     }
 
     /// Variables of the kernel; none where no sandbox was started.

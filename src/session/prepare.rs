@@ -57,7 +57,7 @@ pub(super) async fn prepare(
 }
 
 /// Files that are too large to be copied: scratch is charged to the sandbox's memory, so an eighth of it is the bound.
-fn large_files(files: &[RunFile], memory: u64) -> Vec<Mount> {
+pub(super) fn large_files(files: &[RunFile], memory: u64) -> Vec<Mount> {
     files
         .iter()
         .filter_map(|file| match &file.source {

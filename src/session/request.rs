@@ -81,6 +81,14 @@ impl RunRequest {
         Self { kind, files, selection: None, uri: None, approval: None }
     }
 
+    /// A request to run these lines of a document as they are.
+    pub fn code(code: String, document: &impl ToString, first: u32, last: u32) -> Self {
+        let document = document.to_string();
+        let place = SelectionInfo { document: document.clone(), start_line: first, end_line: last };
+        let selection = Some(RunSelection { file: String::new(), place, header_added: false });
+        Self { selection, uri: Some(document), ..Self::new(RunKind::Code { code }, Vec::new()) }
+    }
+
     /// What stands as the question in the record.
     pub fn question(&self) -> &str {
         match &self.kind {

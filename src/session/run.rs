@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::inputs::of_record;
 use super::lock;
 use super::prepare::{Prepared, prepare};
 use super::request::{RunFile, RunKind};
 use super::worker::{RunJob, Worker};
 use super::workspace_sandbox::WorkspaceSandbox;
 use crate::agent::Agent;
+use crate::agent::changes::Changes;
 use crate::agent::conversation::Message;
 use crate::agent::events::RunEvent;
 use crate::agent::ports::{ArtifactStore, FileSource};
@@ -18,6 +20,9 @@ use crate::report;
 
 /// The profiler's word for a file without any byte.
 const EMPTY: &str = "empty";
+
+/// Largest input that is kept with a record, in bytes.
+const MAX_KEPT_INPUT: usize = 8 << 20;
 
 /// A conclusion without an answer.
 pub(super) fn failed(kind: ErrorKind, message: &str, hint: &str) -> RunEvent {
@@ -81,6 +86,9 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         job.live.change(|run| {
             run.uri = run.uri.take().or_else(|| parent.uri.clone());
             run.selection = run.selection.take().or_else(|| parent.selection.clone());
+            if matches!(job.request.kind, RunKind::Rerun { .. }) {
+                run.question.clone_from(&parent.question);
+            }
         });
     }
     let uses_model = matches!(job.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. });
@@ -89,7 +97,8 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     // The record is on disk from here on, so that a crash loses nothing that was asked.
     worker.store.save_run(&job.live.snapshot()).await.map_err(|error| RunError::from(&error))?;
 
-    let files = files_of(job, parent.as_deref());
+    let files = files_of(worker, job, parent.as_deref());
+    keep_inputs(worker, &job.live.snapshot().run, &files).await?;
     let Prepared { sandbox, files: put, profiles } = prepare(worker, &job.settings, &files, sink, cancel).await?;
     if let (RunKind::Ask { .. }, Some(model)) = (&job.request.kind, &model) {
         readable(&profiles, model.info().language_model)?;
@@ -121,6 +130,9 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         (RunKind::Rerun { .. }, _) => {
             let codes: Vec<String> = parent.iter().flat_map(|parent| &parent.steps).map(|step| step.code.clone()).collect();
             agent.execute(&task, &codes, sink, cancel).await;
+            if let Some(parent) = &parent {
+                job.live.change(|run| run.changes = Some(Changes::between(parent, run)));
+            }
         }
         (RunKind::Ask { .. } | RunKind::FollowUp { .. }, None) => {}
     }
@@ -151,16 +163,32 @@ fn load_parent(worker: &Worker, id: &str) -> Result<Arc<Run>, RunError> {
         .map_err(|_| RunError::new(ErrorKind::Usage, format!("there is no run {id}"), "`codeinterp runs list` names the runs."))
 }
 
-/// The request's own files; those of the parent where it goes on from one, read anew where they stand on disk.
-fn files_of(job: &RunJob, parent: Option<&Run>) -> Vec<RunFile> {
+/// The request's own files, and those of the parent where it goes on from one.
+fn files_of(worker: &Worker, job: &RunJob, parent: Option<&Run>) -> Vec<RunFile> {
     let mut files = job.request.files.clone();
-    for input in parent.iter().flat_map(|parent| &parent.inputs) {
-        let path = std::path::Path::new(&input.source);
-        if path.is_absolute() && path.is_file() && !files.iter().any(|file| file.name == input.name) {
-            files.push(RunFile { name: input.name.clone(), source: FileSource::Path(path.to_owned()), origin: input.source.clone() });
+    for file in parent.iter().flat_map(|parent| of_record(&worker.store, parent)) {
+        if !files.iter().any(|own| own.name == file.name) {
+            files.push(file);
         }
     }
     files
+}
+
+/// Keeps what was put in from memory (selected lines, a document that was not saved) beside the record: follow-ups,
+/// reruns and exports need it, and it stands nowhere else.
+async fn keep_inputs(worker: &Worker, run: &str, files: &[RunFile]) -> Result<(), RunError> {
+    for (place, file) in files.iter().enumerate() {
+        let data: std::borrow::Cow<'_, [u8]> = match &file.source {
+            FileSource::Bytes(data) => data.as_ref().into(),
+            // One that an earlier run kept.
+            FileSource::Path(path) if path.to_string_lossy() != file.origin => std::fs::read(path).unwrap_or_default().into(),
+            FileSource::Path(_) => continue,
+        };
+        if data.len() <= MAX_KEPT_INPUT {
+            worker.store.save_input(run, place, &data).await.map_err(|error| RunError::from(&error))?;
+        }
+    }
+    Ok(())
 }
 
 /// What a follow-up goes on from, and what its model must know: are the variables still there?

@@ -97,6 +97,18 @@ impl RunStore {
         }
     }
 
+    /// Keeps an input that stands nowhere else; `place` is its place among the run's inputs.
+    pub async fn save_input(&self, run: &str, place: usize, data: &[u8]) -> Result<PathBuf, StoreError> {
+        let relative = self.relative(run, &format!("inputs/{place}"))?;
+        self.write(relative, data.to_vec()).await
+    }
+
+    /// The host's path of a kept input, if the run has it.
+    pub fn input_path(&self, run: &str, place: usize) -> Option<PathBuf> {
+        let path = self.root.join(self.relative(run, &format!("inputs/{place}")).ok()?);
+        std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()).then_some(path)
+    }
+
     /// All runs, newest first. Records that can't be read are left out.
     pub fn list(&self) -> Vec<RunSummary> {
         self.ids().iter().rev().filter_map(|id| self.load(id).ok()).map(|run| self.summary(&run)).collect()

@@ -134,3 +134,23 @@ async fn a_run_is_cancelled_while_the_model_is_silent() {
     let outcome = run_with(&*model, &settings, task, None, &cancel, &watch).await;
     assert_eq!(outcome.status(), "cancelled");
 }
+
+#[tokio::test]
+async fn the_time_limit_cuts_a_turn_and_forces_a_conclusion() {
+    let provider = Provider::start(vec![Reply::calls(&["print 7"]), Reply::stalled("Let me think"), Reply::text("So far: 7.")]).await;
+    let mut settings = settings(&provider);
+    settings.agent.max_seconds = Some(1);
+    let outcome = ask(&settings, "q").await;
+    assert_eq!((outcome.status(), outcome.answer()), ("incomplete", "So far: 7."));
+    assert!(outcome.run.notices.iter().any(|notice| notice.contains("limit of 1 seconds")), "{:?}", outcome.run.notices);
+}
+
+#[tokio::test]
+async fn what_was_printed_stands_for_a_conclusion_that_never_comes() {
+    let provider = Provider::start(vec![Reply::calls(&["print 7"]), Reply::stalled("Let me think")]).await;
+    let mut settings = settings(&provider);
+    settings.agent.max_seconds = Some(1);
+    let outcome = ask(&settings, "q").await;
+    assert_eq!(outcome.status(), "incomplete");
+    assert!(outcome.answer().contains("Step 1 printed last") && outcome.answer().contains('7'), "{}", outcome.answer());
+}

@@ -124,7 +124,7 @@ async fn an_unreachable_server_and_an_unknown_model_are_told_apart() {
 #[tokio::test]
 async fn a_conversation_that_is_too_long_is_shortened_once() {
     let provider = Provider::start(vec![
-        Reply::calls(&[&format!("print {}", "x".repeat(3000))]),
+        Reply::calls(&[&format!("print {}", "x".repeat(6000))]),
         Reply::calls(&["print 2"]),
         Reply::error(400, "maximum context length is 4096 tokens"),
         Reply::text("Done."),
@@ -169,4 +169,23 @@ async fn an_endless_line_is_an_error_and_not_kept() {
     let provider = Provider::start(vec![Reply::EndlessLine(100 << 20)]).await;
     let outcome = ask(&settings(&provider), "q").await;
     assert_eq!((outcome.status(), outcome.executed.len()), ("failed", 0));
+}
+
+#[tokio::test]
+async fn a_server_that_can_not_count_tokens_is_asked_without() {
+    let provider = Provider::start(vec![Reply::error(400, "Unrecognized request argument: stream_options"), Reply::text("Four.")]).await;
+    let outcome = ask_quickly(&settings(&provider)).await;
+    assert_eq!(outcome.answer(), "Four.");
+    assert!(provider.received()[1].json()["stream_options"].is_null());
+}
+
+#[tokio::test]
+async fn a_server_that_cuts_the_conversation_in_silence_is_told_of_and_gets_less() {
+    let long = "x".repeat(6000);
+    let print = format!("print {long}");
+    let call = || Reply::counted(&print, 2048);
+    let provider = Provider::start(vec![call(), call(), call(), Reply::text("Done.")]).await;
+    let outcome = ask_quickly(&settings(&provider)).await;
+    assert!(outcome.run.notices.iter().any(|notice| notice.contains("2048 tokens")), "{:?}", outcome.run.notices);
+    assert!(provider.received().pop().unwrap().text().contains("older output left out"));
 }

@@ -1,5 +1,6 @@
 //! What is sent: the endpoint's path, keys, the preview, the ledger.
 
+use codeinterp::agent::events::RunEvent;
 use codeinterp::agent::first_request;
 use codeinterp::agent::run::SandboxInfo;
 use codeinterp::agent::task::{LoopSettings, Task};
@@ -37,12 +38,19 @@ async fn the_key_that_is_named_is_sent_to_the_endpoint() {
 #[tokio::test]
 async fn a_key_that_a_server_echoes_is_removed() {
     let key = env!("CARGO_MANIFEST_DIR");
-    for reply in [Reply::error(401, &format!("wrong key {key}")), Reply::text(&format!("Your key is {key}."))] {
-        let provider = Provider::start(vec![reply]).await;
+    let code = format!("print {key}");
+    let called = [Reply::calls(&[&code]), Reply::text("Done.")];
+    for replies in
+        [vec![Reply::error(401, &format!("wrong key {key}"))], vec![Reply::text(&format!("Your key is {key}."))], called.to_vec()]
+    {
+        let provider = Provider::start(replies).await;
         let mut settings = settings(&provider);
         settings.api_key_env = Some("CARGO_MANIFEST_DIR".to_owned());
         let outcome = ask(&settings, "q").await;
         assert!(!serde_json::to_string(&outcome.run).unwrap().contains(key), "{:?}", outcome.run);
+        let told: String =
+            outcome.events.iter().map(|event| if let RunEvent::ModelText(text) = event { text.as_str() } else { "" }).collect();
+        assert!(!told.contains(key), "{told}");
     }
 }
 

@@ -77,7 +77,11 @@ fn opening(text: &str) -> String {
 }
 
 fn ending(finish: &str) -> String {
-    let usage = json!({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
+    counted_ending(finish, 100)
+}
+
+fn counted_ending(finish: &str, prompt_tokens: u64) -> String {
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": 10, "total_tokens": 110}});
     format!("{}{}data: [DONE]\n\n", delta(&json!({}), Some(finish)), frame(&usage))
 }
 
@@ -108,6 +112,11 @@ impl Reply {
     /// A turn of text that ends for this reason.
     pub fn finished(text: &str, finish: &str) -> Self {
         Self::streamed(&format!("{}{}", opening(text), ending(finish)))
+    }
+
+    /// A turn with this code, from a server that says how many tokens of the conversation it read.
+    pub fn counted(code: &str, prompt_tokens: u64) -> Self {
+        Self::streamed(&format!("{}{}", opening(&format!("```python\n{code}\n```")), counted_ending("stop", prompt_tokens)))
     }
 
     /// A turn of reasoning, then text.

@@ -70,11 +70,9 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
             text.push_str(&line);
         }
     }
-    for (_, seen) in findings {
-        text.push_str(&sentences(&seen.stdout, language));
-        if seen.failed {
-            text.push_str(&failure(seen.error.as_deref(), language));
-        }
+    text.push_str(&in_turns(findings.iter().filter(|(_, seen)| !seen.failed).map(|(_, seen)| sentences(&seen.stdout, language))));
+    for (_, seen) in findings.iter().filter(|(_, seen)| seen.failed) {
+        text.push_str(&failure(seen.error.as_deref(), language));
     }
     if let Intent::Missing { table } = intent
         && plan.is_empty()
@@ -96,7 +94,32 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
         };
         text.push_str(&line);
     }
-    text.trim_end().to_owned()
+    let mut asked: Vec<&str> = dialogue.steps.iter().flat_map(|step| step.stdout.lines()).filter(|line| is_asked_form(line)).collect();
+    asked.dedup();
+    format!("{}\n\n{}", text.trim_end(), asked.join("\n")).trim_end().to_owned()
+}
+
+/// Whether a printed line is an answer in the form that the question asked for: `@mean_fare[34.65]`.
+fn is_asked_form(line: &str) -> bool {
+    line.starts_with('@') && line.ends_with(']')
+}
+
+/// The findings of several steps, the first one of each before the second ones: the beginning shows all sides.
+fn in_turns(findings: impl Iterator<Item = String>) -> String {
+    let groups: Vec<Vec<String>> = findings
+        .map(|text| {
+            let mut items: Vec<String> = Vec::new();
+            for line in text.split_inclusive('\n') {
+                match items.last_mut() {
+                    Some(last) if !line.starts_with("- ") => last.push_str(line),
+                    _ => items.push(line.to_owned()),
+                }
+            }
+            items
+        })
+        .collect();
+    let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest).flat_map(|at| groups.iter().filter_map(move |group| group.get(at))).cloned().collect()
 }
 
 /// A sentence for each file.
@@ -136,7 +159,7 @@ fn sentences(stdout: &str, language: Language) -> String {
         if line.starts_with("- ") || line.starts_with("  - ") {
             text.push_str(line);
             text.push('\n');
-        } else if !line.trim().is_empty() {
+        } else if !line.trim().is_empty() && !is_asked_form(line) {
             table.push_str(line);
             table.push('\n');
         }

@@ -69,6 +69,7 @@ fn name_of(measure: Measure, language: Language) -> &'static str {
         Measure::Mean => language.pick("mean", "平均值"),
         Measure::Median => language.pick("median", "中位数"),
         Measure::Sum => language.pick("sum", "总和"),
+        Measure::Deviation => language.pick("standard deviation", "标准差"),
     }
 }
 
@@ -81,6 +82,7 @@ fn method(measure: Measure) -> &'static str {
         Measure::Mean => "mean",
         Measure::Median => "median",
         Measure::Sum => "sum",
+        Measure::Deviation => "std",
     }
 }
 
@@ -89,7 +91,7 @@ fn single(query: &Query, said: &str, language: Language) -> String {
     let text = literal(&sentence_start(said));
     let (is, stop) = (language.pick(" is ", "是 "), language.pick(".", "。"));
     let Some(value) = &query.value else {
-        return format!("said = {text}\nprint(f\"- {{said}}{is}{{len(df)}}{stop}\")\n");
+        return format!("said = {text}\nresult = len(df)\nprint(f\"- {{said}}{is}{{result}}{stop}\")\n{}", asked_form(query));
     };
     let over = language.pick(" (over {len(values)} values)", "（共 {len(values)} 个值）");
     let mut code = format!(
@@ -106,7 +108,15 @@ fn single(query: &Query, said: &str, language: Language) -> String {
         let pick = if extreme > 0 { "nlargest" } else { "nsmallest" };
         let _ = writeln!(code, "print(df.{pick}({}, {}).to_string(max_cols=12))", extreme.abs(), literal(value));
     }
+    code.push_str(&asked_form(query));
     code
+}
+
+/// Prints the result in the form that the question asks for, where it asks for one.
+fn asked_form(query: &Query) -> String {
+    let Some((name, decimals)) = &query.form else { return String::new() };
+    let value = decimals.map_or_else(|| "result".to_owned(), |decimals| format!("format(float(result), \".{decimals}f\")"));
+    format!("print(\"@{name}[\" + str({value}) + \"]\")\n")
 }
 
 /// One number a group, drawn as bars.

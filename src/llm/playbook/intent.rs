@@ -23,6 +23,8 @@ pub enum Measure {
     Median,
     /// The sum.
     Sum,
+    /// The standard deviation of a sample.
+    Deviation,
 }
 
 /// A question that was understood.
@@ -40,6 +42,8 @@ pub struct Query {
     pub filter: Option<(String, String)>,
     /// Only the first so many; negative for the last.
     pub top: Option<i64>,
+    /// The form that the question asks for: its name in `@name[value]`, and how many decimals the value has.
+    pub form: Option<(String, Option<u32>)>,
 }
 
 /// What the question asks for.
@@ -73,9 +77,11 @@ struct Patterns {
     relation: Regex,
     top: Regex,
     bottom: Regex,
-    measures: [(Measure, Regex); 7],
+    measures: [(Measure, Regex); 8],
     by: Regex,
     intensive: Regex,
+    form: Regex,
+    decimals: Regex,
 }
 
 #[expect(clippy::unwrap_used, reason = "constant patterns, compiled by the tests")]
@@ -95,6 +101,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         ),
         measures: [
             (Measure::Distinct, pattern(r"distinct|unique|how many different|different|不同的?|去重|几种|多少种")),
+            (Measure::Deviation, pattern(r"standard deviation|\bstd\b|\bstdev\b|标准差")),
             (Measure::Median, pattern(r"\bmedian|中位数")),
             (Measure::Mean, pattern(r"\bmean\b|average|\bavg\b|平均|均值")),
             (Measure::Sum, pattern(r"\bsum\b|\btotals?\b|altogether|总和|合计|总计|总额|总量|总数|求和")),
@@ -113,6 +120,8 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         intensive: pattern(
             r"price|rate|ratio|percent|pct|share|score|rating|age\b|temp|height|weight|speed|mean|average|index|density|价|率|比|分|龄|温|均",
         ),
+        form: pattern(r"@([a-z]\w*)\["),
+        decimals: pattern(r"\b(one|two|three|four|\d{1,2})\s+decimal|保留\s*([一两二三四\d]{1,2})\s*位"),
         by: pattern(r"\b(?:by|per|for each|each|for every|every|across|grouped by|which|what)\s+|按照?|每个?一?|各个?|不同的?|哪一?个?种?"),
     }
 });
@@ -256,7 +265,30 @@ fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
         group: group.map(|mention| (mention.column.clone(), kind(&mention.column))),
         filter,
         top,
+        form: form(question),
     })
+}
+
+/// The one form of the answer that a question asks for, `@mean_fare[…] … rounded to two decimal places`; `None` where it
+/// asks for several.
+fn form(question: &str) -> Option<(String, Option<u32>)> {
+    let mut names = PATTERNS.form.captures_iter(question).map(|captures| captures[1].to_owned());
+    let name = names.next()?;
+    if names.any(|other| other != name) {
+        return None;
+    }
+    let word = PATTERNS
+        .decimals
+        .captures(question)
+        .and_then(|captures| captures.get(1).or_else(|| captures.get(2)).map(|word| word.as_str().to_lowercase()));
+    let decimals = word.and_then(|word| match word.as_str() {
+        "one" | "一" => Some(1),
+        "two" | "两" | "二" => Some(2),
+        "three" | "三" => Some(3),
+        "four" | "四" => Some(4),
+        digits => digits.parse().ok().filter(|digits| *digits <= 15),
+    });
+    Some((name, decimals))
 }
 
 /// The number of a `top 5` or `前五`.
@@ -322,6 +354,18 @@ mod tests {
         check("销售额最高的前五个地区", Measure::Sum, Some("销售额"), Some("地区"), Some(5));
         check("一共有多少行？", Measure::Count, None, None, None);
         check("How many different products?", Measure::Distinct, None, Some("product"), None);
+    }
+
+    #[test]
+    fn the_form_that_a_question_asks_for_is_seen() {
+        let form = |question: &str| match Intent::of(question, &facts()) {
+            Intent::Query(query) => query.form,
+            other => panic!("{question}: {other:?}"),
+        };
+        assert_eq!(form("mean price, as @mean_price[value] rounded to two decimal places"), Some(("mean_price".to_owned(), Some(2))));
+        assert_eq!(form("平均销售额，@avg[值]，保留1位小数"), Some(("avg".to_owned(), Some(1))));
+        assert_eq!(form("mean price as @a[x], @b[y]"), None);
+        check("standard deviation of price", Measure::Deviation, Some("price"), None, None);
     }
 
     #[test]

@@ -3,21 +3,25 @@
 
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use base64::Engine as _;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower_lsp::gen_lsp_types::MessageType;
 use tower_lsp::jsonrpc;
 use url::Url;
 
 use super::{find, no_run};
-use crate::agent::run::Run;
 use crate::lsp::convert::failed;
 use crate::lsp::event::Reply;
 use crate::lsp::ext::{ArtifactArgument, ExportArgument, ExportFormat};
 use crate::lsp::outbox::Outbox;
 use crate::lsp::state::State;
 use crate::lsp::uris;
-use crate::report;
+use crate::report::escape;
+use crate::session::Session;
+use crate::session::export::ExportKind;
+use crate::store::files::write_beneath;
 
 /// Largest artifact that is saved.
 const MAX_BYTES: u64 = 1 << 30;
@@ -48,31 +52,43 @@ pub fn save_artifact(state: &State, argument: ArtifactArgument, reply: Reply<Opt
 pub fn export(state: &State, argument: ExportArgument, reply: Reply<Option<Value>>) {
     let (sessions, outbox) = (state.all_sessions(), state.outbox.clone());
     tokio::spawn(async move {
-        let ExportArgument { run, to, path, overwrite } = argument;
-        let made = tokio::task::spawn_blocking(move || {
-            let (session, record) = find(&sessions, &run).ok_or_else(|| no_run(&run))?;
-            let text = match to {
-                ExportFormat::Markdown => report::markdown(&record, &report::ReportOptions::default()),
-                ExportFormat::Script => report::script(&record),
-                ExportFormat::Notebook => notebook(&record)?,
-            };
-            Ok((session.folder().to_owned(), target(session.folder(), &path)?, text.into_bytes()))
-        });
-        let answer = finish(made.await, overwrite, &outbox).await;
+        let answer = exported(argument, sessions, &outbox).await;
         // The client may have cancelled the request.
         let _ = reply.send(answer);
     });
 }
 
-/// The run as a notebook that carries its charts in itself.
-fn notebook(run: &Run) -> jsonrpc::Result<String> {
-    let output = |name: &str| {
-        let artifact = run.artifacts.iter().find(|artifact| artifact.name == name)?;
-        let data = std::fs::read(&artifact.path).ok()?;
-        let text = artifact.mime.starts_with("text/") || artifact.mime.ends_with("json") || artifact.mime.ends_with("xml");
-        if text { String::from_utf8(data).ok() } else { Some(base64::engine::general_purpose::STANDARD.encode(data)) }
+async fn exported(argument: ExportArgument, sessions: Vec<Arc<Session>>, outbox: &Outbox) -> jsonrpc::Result<Option<Value>> {
+    let ExportArgument { run, to, path, overwrite } = argument;
+    let found = tokio::task::spawn_blocking(move || {
+        let (session, record) = find(&sessions, &run).ok_or_else(|| no_run(&run))?;
+        let target = target(session.folder(), &path)?;
+        Ok((session, record, target))
+    });
+    let (session, record, target) = found.await.map_err(|error| failed(error.to_string()))??;
+    let kind = match to {
+        ExportFormat::Markdown => ExportKind::Markdown,
+        ExportFormat::Script => ExportKind::Script,
+        ExportFormat::Notebook => ExportKind::Notebook,
     };
-    serde_json::to_string_pretty(&report::notebook(run, &output)).map_err(|error| failed(error.to_string()))
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+    let exported = session.export(&record, kind, name.as_deref(), &CancellationToken::new()).await;
+    let (folder, parent) = (session.folder().to_owned(), target.parent().unwrap_or(Path::new("/")).to_owned());
+    let answer = finish(Ok(Ok((folder, target, exported.text.into_bytes()))), overwrite, outbox).await?;
+    let beside = exported.beside;
+    // Whoever agreed to the document agreed to the charts that it shows.
+    let written = tokio::task::spawn_blocking(move || {
+        for (relative, artifact) in beside {
+            let data = std::fs::read(&artifact.path).map_err(|error| failed(format!("{}: {error}", artifact.path.display())))?;
+            write_beneath(&parent, Path::new(&relative), &data).map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(())
+    });
+    written.await.map_err(|error| failed(error.to_string()))??;
+    if !exported.remarks.is_empty() {
+        outbox.show(MessageType::Info, escape::plain(&format!("codeinterp: {}", exported.remarks.join(" "))));
+    }
+    Ok(answer)
 }
 
 type Made = jsonrpc::Result<(PathBuf, PathBuf, Vec<u8>)>;

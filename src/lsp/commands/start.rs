@@ -180,8 +180,7 @@ pub fn run_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
     };
     let session = state.session_for(&argument.uri);
     let uri = argument.uri.clone();
-    let mut request = RunRequest::new(RunKind::Code { code }, Vec::new());
-    request.uri = Some(uri.to_string());
+    let request = RunRequest::code(code, &uri, first, last);
     let anchor = Anchor { first, last, whole: false, stale: false };
     let prepared = Prepared {
         session,
