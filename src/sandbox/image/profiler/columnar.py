@@ -12,11 +12,11 @@ from .faults import Fault, one_line
 from .loading import PATH, Load, call
 
 # Decoded size, as the file says it, that is read as one frame.
-WHOLE_DECODED = 192 << 20
+WHOLE_DECODED = 40 << 20
 DAMAGED = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, NotImplementedError, UnicodeDecodeError, OverflowError)
 
 
-def profile(source, options):
+def profile(source, options, progress):
     """The profile of a columnar file."""
     head = source.head
     if head.startswith(b"PARE"):
@@ -26,10 +26,10 @@ def profile(source, options):
     if not head.startswith(b"PAR1"):
         raise Fault("corrupt", f"{source.name} is named .{source.suffix} but does not begin as a Parquet file (first bytes {head[:8].hex(' ')})",
                     "Check the file's origin.")
-    return _parquet(source, options)
+    return _parquet(source, options, progress)
 
 
-def _parquet(source, options):
+def _parquet(source, options, progress):
     warnings = []
     try:
         metadata = pq.read_metadata(source.path)
@@ -43,7 +43,7 @@ def _parquet(source, options):
     if max(decoded, metadata.num_rows * len(schema) * 8) > min(WHOLE_DECODED, memory // 5):
         from . import streamed
 
-        return {**streamed.profile_parquet(source, options, schema, metadata.num_rows), **extra}
+        return {**streamed.profile_parquet(source, options, schema, metadata.num_rows, progress), **extra}
     frame, load = _frame(source, warnings)
     if len(frame) < metadata.num_rows:
         raise Fault("corrupt", f"{source.name} says that it holds {metadata.num_rows} rows, but {len(frame)} are there", "Write the file again.")

@@ -30,7 +30,7 @@ def profile(path, name, options, progress):
     if head.startswith((b"PAR1", b"PARE", b"ARROW1", b"FEA1", ARROW_STREAM)) or suffix in COLUMNAR:
         from . import columnar
 
-        return columnar.profile(source, options)
+        return columnar.profile(source, options, progress)
     if head.startswith(b"SQLite format 3\0") or suffix in DATABASES and suffix != "db":
         from . import database
 
@@ -81,7 +81,7 @@ def _text(source, options, progress):
     if suffix in JSON_NAMES | JSON_LINES:
         from . import records
 
-        return records.profile(source, options, larger, suffix in JSON_LINES)
+        return records.profile(source, options, larger, suffix in JSON_LINES, progress)
     if larger:
         if suffix not in DELIMITED and not plaintext.begins_as_table(source):
             return plaintext.describe_large(source, progress)

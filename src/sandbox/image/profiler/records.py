@@ -24,13 +24,13 @@ def _reject(constant):
     raise _Strict(constant)
 
 
-def profile(source, options, larger, lines):
+def profile(source, options, larger, lines, progress=None):
     """The profile of JSON text. `larger`: too much to hold at once; `lines`: JSON Lines by name."""
     if larger:
         if lines or re.match(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{", source.head):
             from . import streamed
 
-            return streamed.profile_json(source, options, lines)
+            return streamed.profile_json(source, options, lines, progress or (lambda event: None))
         raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is one large JSON value that is no list of records",
                     "Convert it to JSON Lines (one record a line), which is read as a stream.")
     data = source.read(WHOLE_BYTES * 2)

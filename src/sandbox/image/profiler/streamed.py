@@ -1,13 +1,4 @@
-"""Files too large to hold: every row is seen by duckdb within a bound of memory, spilling to scratch.
-
-Three passes: counts, missing, extremes and means (with distinct counts estimated); then exact distinct counts, quantiles and
-frequent values where they fit; then duplicate rows. Cells of text are judged as pandas would load them: all numbers, or text.
-Distinct counts are exact up to `EXACT_DISTINCT` values a column; beyond, they are marked approximate and never above the present cells.
-"""
-
-import os
-import tempfile
-from collections import namedtuple
+"""Files too large to hold: every row is seen within a bound of memory (see `measure`), none is sampled."""
 
 import duckdb
 
@@ -17,54 +8,13 @@ from . import layout as layouts
 from . import plan as plans
 from .faults import Fault, one_line
 from .loading import PATH, Load
+from .measure import Column, Table, connect, few, quoted, text
 
 EXACT_DISTINCT = 500_000
 FREQUENT_DISTINCT = 2_000
 HEAD_BYTES = 1 << 18
 DUPLICATE_ROWS = 60_000_000
 BATCH_COLUMNS = 60
-
-Column = namedtuple("Column", "name source kind marks", defaults=((".", None),))
-Column.__doc__ = """name as loaded, source: name in SQL, kind: int, float, bool, text, moment or other, marks: decimal and
-thousands mark of its numbers."""
-
-
-def field(column):
-    """The SQL of a column's cells; where they are numbers, with the marks that a cast understands."""
-    out = quoted(column.source)
-    decimal, thousands = column.marks
-    if column.kind in ("int", "float"):
-        if thousands:
-            out = f"replace({out}, {text(thousands)}, '')"
-        if decimal != ".":
-            out = f"replace({out}, {text(decimal)}, '.')"
-    return out
-
-
-def connect(options):
-    """A duckdb connection within the memory of the sandbox."""
-    memory = int(options.get("memory_bytes") or (1 << 30))
-    scratch = options.get("scratch") or tempfile.gettempdir()
-    connection = duckdb.connect(config={
-        "memory_limit": f"{max(128, int(memory * 0.45) >> 20)}MB",
-        "threads": max(1, min(int(options.get("threads") or 0) or os.cpu_count() or 1, 4)),
-        "temp_directory": os.path.join(scratch, f".profile-{os.getpid()}"),
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-    })
-    connection.execute("SET enable_progress_bar = false")
-    return connection
-
-
-def quoted(name):
-    """A name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value):
-    """A text as an SQL literal."""
-    return "'" + value.replace("'", "''") + "'"
-
 
 class Doubt(Exception):
     """Something in the text that the reading as a whole understands better."""
@@ -94,23 +44,25 @@ def profile(source, options, progress, strict=False):
         raise Fault("empty", f"{source.name} begins with {len(head):,} bytes of blank lines or delimiters alone", "Check the file's origin.")
     delimited.bound_columns(source, plan.width)
     warnings = list(layout.notes)
-    lines, odd = _survey(source, head, plan, layout)
+    lines, underscores, odd = _survey(source, head, plan, layout)
     if strict and (odd or layout.dropped or plan.mark or dialect.comment or plan.width > 60 or plan.width < 2
                    or dialect.escape or len({len(row) for row in plan.body}) > 1):
         raise Doubt(odd)
     warnings += odd
+    # About how many rows there are, when the first part is like the rest.
+    expected = 0 if source.compression else int(source.size / max(1, len(head)) * len(plan.body) * 1.1)
     connection = connect(options)
     try:
         try:
             table = _csv_table(source, plan, dialect, layout, "true")
-            described = _measure(connection, table, _guess(plan), options, progress, warnings)
+            described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
         except duckdb.InvalidInputException as error:
             if strict:
                 raise
             warnings.append(f"not every line is as the first ones: {_place(error)}; missing cells count as empty, surplus cells are dropped")
             plan.cut = True
             table = _csv_table(source, plan, dialect, layout, "false, null_padding = true")
-            described = _measure(connection, table, _guess(plan), options, progress, warnings)
+            described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
     except duckdb.Error as error:
         raise _scan_fault(source, error) from error
     finally:
@@ -148,15 +100,19 @@ def _plan(source, head, found):
 
 
 def _survey(source, head, plan, layout):
-    """The number of lines (0 when it is not known) and what stands at the end or inside that a stream cannot mend."""
+    """The number of lines (0 when it is not known), whether underscores stand below the first line, and what stands at the end
+    or inside that a stream cannot mend."""
     odd = []
     lines = zeros = 0
+    above = head.partition(b"\n")[0].count(b"_")
+    underscores = -above if source.compression is None else 1
     tail = b""
     if source.compression is None:
         with open(source.path, "rb") as stream:
             while chunk := stream.read(1 << 22):
                 lines += chunk.count(b"\n")
                 zeros += chunk.count(b"\0")
+                underscores += chunk.count(b"_") if underscores <= 0 else 0
                 tail = (tail + chunk)[-65536:]
     if zeros:
         odd.append(f"{zeros} zero byte(s) in the text")
@@ -171,7 +127,7 @@ def _survey(source, head, plan, layout):
         title = [cell.strip() for cell in layout.names]
         if any([cell.strip() for cell in row] == title for row in rows):
             odd.append("the header stands again near the end; such lines count as rows")
-    return lines, odd
+    return lines, underscores > 0, odd
 
 
 def _place(error):
@@ -229,7 +185,7 @@ def _guess(plan):
             kind = "float"
         else:
             kind = "text"
-        out.append(Column(label, f"c{index}", kind, (plan.decimal, plan.thousands)))
+        out.append(Column(label, f"c{index}", kind, (plan.decimal, plan.thousands), few(values)))
     return out
 
 
@@ -241,157 +197,7 @@ def _scan_fault(source, error):
                  "Mend the named line, or read it with on_bad_lines=\"warn\" knowing that rows are lost.")
 
 
-INTEGER = "regexp_full_match({0}, '\\s*[+-]?[0-9]+\\s*')"
-FACTS = {
-    "int": ["count(try_cast({0} AS BIGINT)) FILTER (" + INTEGER + ")", "min(try_cast({0} AS BIGINT))", "max(try_cast({0} AS BIGINT))",
-            "avg(try_cast({0} AS BIGINT))", "count(*) FILTER (starts_with({0}, '0') AND length({0}) > 1)", "approx_count_distinct(try_cast({0} AS BIGINT))"],
-    "float": ["count(try_cast({0} AS DOUBLE)) FILTER (NOT contains({0}, '_'))", "min(try_cast({0} AS DOUBLE))", "max(try_cast({0} AS DOUBLE))", "avg(try_cast({0} AS DOUBLE))", "0",
-              "approx_count_distinct(try_cast({0} AS DOUBLE))"],
-    "bool": ["count(*) FILTER ({0} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min(lower({0}))", "max(lower({0}))", "NULL", "0",
-             "approx_count_distinct(lower({0}))"],
-    "text": ["count({0})", "min({0})", "max({0})", "NULL", "max(length({0}))", "approx_count_distinct({0})"],
-}
-TYPED = {
-    "int": ["count({0})", "min({0})", "max({0})", "avg({0})", "0", "approx_count_distinct({0})"],
-    "float": ["count({0})", "min({0})", "max({0})", "avg({0})", "0", "approx_count_distinct({0})"],
-    "bool": ["count({0})", "min({0})", "max({0})", "NULL", "0", "approx_count_distinct({0})"],
-    "text": FACTS["text"],
-    "moment": ["count({0})", "min({0})", "max({0})", "NULL", "0", "approx_count_distinct({0})"],
-    "other": ["count({0})", "NULL", "NULL", "NULL", "0", "NULL"],
-}
-VALUE = {"int": "try_cast({0} AS BIGINT)", "float": "try_cast({0} AS DOUBLE)", "bool": "lower({0})", "text": "{0}"}
-WIDER = {"int": "float", "float": "text", "bool": "text"}
-
-
-def _measure(connection, table, guessed, options, progress, warnings, typed=False):
-    """Counts, column details and duplicates of a table of text cells (or, `typed`, of typed ones)."""
-    facts, shown = {}, guessed[: columns.DETAIL_COLUMNS]
-    rows, waiting, notes = None, shown, {}
-    while waiting:
-        progress({"phase": "columns", "done": len(shown) - len(waiting), "total": len(shown)})
-        # Very wide tables take several passes, so that the states of all the aggregates fit in memory.
-        batch, later = waiting[:BATCH_COLUMNS], waiting[BATCH_COLUMNS:]
-        wanted = [expression.format(field(column)) for column in batch
-                  for expression in ["count({0})", *(TYPED if typed else FACTS)[column.kind]]]
-        values = connection.execute(f"SELECT count(*), {', '.join(wanted)} FROM {table}").fetchone()
-        rows, again = values[0], []
-        for index, column in enumerate(batch):
-            present, fitting, low, high, mean, extra, distinct = values[1 + 7 * index: 8 + 7 * index]
-            if column.kind in WIDER and not typed and fitting < present:
-                wider = WIDER[column.kind]
-                notes.setdefault(column.name, []).append((column.kind, fitting, present - fitting))
-                again.append(column._replace(kind=wider))
-                continue
-            facts[column.name] = (column, present, low, high, mean, extra, distinct)
-        waiting = again + later
-    details = {name: _detail(*fact, rows, typed) for name, fact in facts.items()}
-    _second_pass(connection, table, facts, details, rows, progress, typed)
-    for name, changes in notes.items():
-        kind, fitting, odd = changes[-1]
-        if facts[name][0].kind == "text" and fitting > odd:
-            details[name].setdefault("notes", []).append(_first_odd(connection, table, facts[name][0], kind, fitting, odd))
-    for detail in details.values():
-        detail.pop("estimate", None)
-    duplicates = _duplicates(connection, table, guessed, rows, details, progress)
-    if duplicates is None:
-        warnings.append("duplicate rows were not counted: the table has too many rows for the memory of the sandbox")
-    elif duplicates:
-        warnings.append(f"{duplicates} duplicate row(s)")
-    if any(not detail["distinct_exact"] for detail in details.values()):
-        warnings.append("distinct counts marked as not exact are estimates (about 2 % off)")
-    sample = connection.execute(f"SELECT {', '.join(quoted(c.source) for c in shown[:50])} FROM {table} LIMIT 5").fetchall()
-    return {
-        "rows": rows, "columns": len(guessed), "duplicate_rows": duplicates,
-        "missing_cells": sum(detail["missing"] for detail in details.values()),
-        "columns_detail": [details[column.name] for column in shown],
-        "sample": [["" if cell is None else columns.clip(" ".join(str(cell).split()), 60) for cell in row] for row in sample],
-    }
-
-
-def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
-    missing = rows - present
-    if column.kind == "bool" and not typed and present:
-        low, high = low == "true", high == "true"
-    dtype = {"int": "int64", "float": "float64", "bool": "bool", "moment": "datetime64[ns]"}.get(column.kind, "object")
-    if column.kind == "int" and missing:
-        dtype = "float64"
-    if column.kind == "bool" and missing:
-        dtype = "object"
-    if not present:
-        dtype = "object" if not rows or typed and column.kind in ("text", "other") else "float64"
-    detail = {"name": column.name, "dtype": dtype, "missing": missing, "missing_percent": columns.percent(missing, rows),
-              "distinct": min(distinct, present) if distinct is not None else None, "distinct_exact": present == 0,
-              "min": columns.plain(low), "max": columns.plain(high)}
-    if column.kind in ("int", "float") and mean is not None:
-        detail["mean"] = columns.plain(mean)
-    if column.kind == "text" and present:
-        detail["longest"] = extra
-    if column.kind == "int" and extra:
-        detail.setdefault("notes", []).append(f"leading zeros in {extra} cell(s) are lost in numbers; load as text if these are codes")
-    if column.kind == "int" and present and max(abs(low), abs(high)) > 2**53:
-        detail.setdefault("notes", []).append("integers beyond 2^53: keep as int64 or text, a float rounds them")
-    return detail
-
-
-def _second_pass(connection, table, facts, details, rows, progress, typed):
-    """Exact distinct counts, quantiles and frequent values of the columns whose distinct values fit in memory."""
-    wanted, places = [], []
-    for name, (column, present, _, _, _, _, distinct) in facts.items():
-        if not present or distinct is None:
-            continue
-        value = quoted(column.source) if typed else VALUE[column.kind].format(field(column))
-        if distinct <= FREQUENT_DISTINCT:
-            wanted.append(f"histogram({value})")
-            places.append((name, "histogram"))
-        elif distinct <= EXACT_DISTINCT:
-            wanted.append(f"count(DISTINCT {value})")
-            places.append((name, "distinct"))
-        if column.kind in ("int", "float"):
-            wanted.append(f"approx_quantile({value}, [0.25, 0.5, 0.75])")
-            places.append((name, "quantiles"))
-    if not wanted:
-        return
-    values = []
-    for start in range(0, len(wanted), BATCH_COLUMNS):
-        progress({"phase": "distinct", "done": start, "total": len(wanted)})
-        values += connection.execute(f"SELECT {', '.join(wanted[start: start + BATCH_COLUMNS])} FROM {table}").fetchone()
-    for (name, what), value in zip(places, values):
-        detail = details[name]
-        if what == "distinct":
-            detail["distinct"], detail["distinct_exact"] = value, True
-        elif what == "quantiles" and value is not None:
-            detail["quantiles"] = {key: columns.plain(point) for key, point in zip(("0.25", "0.5", "0.75"), value)}
-        elif what == "histogram" and value is not None:
-            detail["distinct"], detail["distinct_exact"] = len(value), True
-            most = sorted(value.items(), key=lambda item: -item[1])[:5]
-            detail["top"] = [{"value": columns.plain(key), "count": count} for key, count in most]
-
-
-def _first_odd(connection, table, column, kind, fitting, odd):
-    """The note on a column that is of one kind but for some cells."""
-    cell = field(column._replace(kind=kind))
-    fits = {"int": INTEGER.format(cell), "float": f"try_cast({cell} AS DOUBLE) IS NOT NULL"}.get(kind, f"lower({cell}) IN ('true', 'false')")
-    example = connection.execute(
-        f"SELECT {quoted(column.source)} FROM {table} WHERE {cell} IS NOT NULL AND NOT ({fits}) LIMIT 1").fetchone()
-    shown = repr(columns.clip(str(example[0]), 30)) if example else ""
-    return f"mostly {'numbers' if kind != 'bool' else 'booleans'} ({fitting:,}), but {odd:,} cell(s) are not (such as {shown}), so the column stays text"
-
-
-def _duplicates(connection, table, guessed, rows, details, progress):
-    """Rows equal to an earlier one, by 64-bit hashes of the rows; None when there are too many."""
-    if any(detail["distinct_exact"] and detail["distinct"] == rows and not detail["missing"] for detail in details.values()):
-        return 0
-    if rows > DUPLICATE_ROWS:
-        return None
-    progress({"phase": "duplicates", "done": 0, "total": rows})
-    fields = ", ".join(quoted(column.source) for column in guessed)
-    try:
-        return connection.execute(f"SELECT count(*) - count(DISTINCT hash({fields})) FROM {table}").fetchone()[0]
-    except duckdb.OutOfMemoryException:
-        return None
-
-
-def profile_parquet(source, options, schema, rows):
+def profile_parquet(source, options, schema, rows, progress):
     """The profile of a large Parquet file."""
     import pyarrow as pa
 
@@ -405,7 +211,9 @@ def profile_parquet(source, options, schema, rows):
     warnings = []
     connection = connect(options)
     try:
-        described = _measure(connection, f"read_parquet({text(source.path)})", kinds, options, lambda event: None, warnings, typed=True)
+        table = f"read_parquet({text(source.path)})"
+        kinds = _with_few(connection, table, kinds)
+        described = Table(connection, table, kinds, options, progress, typed=True, expected=rows).describe(warnings)
     except duckdb.Error as error:
         raise Fault("corrupt", f"{source.name} is not a readable Parquet file: {one_line(error)}", "Write or download the file again.") from error
     finally:
@@ -424,10 +232,17 @@ def profile_parquet(source, options, schema, rows):
     return {"file": source.name, "format": "parquet", **described, "warnings": warnings, "load": load.code(source.name)}
 
 
+def _with_few(connection, table, kinds):
+    """The columns, with those marked whose first rows repeat few values."""
+    rows = connection.execute(f"SELECT {', '.join(quoted(column.source) for column in kinds)} FROM {table} LIMIT 2000").fetchall()
+    return [column._replace(few=column.kind != "other" and few([row[place] for row in rows if row[place] is not None]))
+            for place, column in enumerate(kinds)]
+
+
 JSON_KINDS = {"BIGINT": "int", "UBIGINT": "int", "HUGEINT": "int", "DOUBLE": "float", "BOOLEAN": "bool", "VARCHAR": "text"}
 
 
-def profile_json(source, options, lines):
+def profile_json(source, options, lines, progress):
     """The profile of large JSON Lines, or of a large JSON list of records."""
     if source.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large file inside {source.compression}", "Unpack it first, or compress it with gzip.")
@@ -438,7 +253,7 @@ def profile_json(source, options, lines):
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()
         kinds = [Column(name, name, JSON_KINDS.get(kind, "moment" if kind.startswith(("DATE", "TIMESTAMP")) else "other")) for name, kind, *_ in described]
-        result = _measure(connection, table, kinds, options, lambda event: None, warnings, typed=True)
+        result = Table(connection, table, kinds, options, progress, typed=True).describe(warnings)
     except duckdb.Error as error:
         raise Fault("syntax", f"{source.name} is not {'JSON Lines' if lines else 'a JSON list of records'}: {one_line(error)}",
                     "Mend it at the named place; each record must be a JSON object.") from error
