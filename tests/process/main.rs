@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod faults;
 mod isolation;
 mod lifecycle;
 mod provision;
