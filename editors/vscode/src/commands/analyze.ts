@@ -130,7 +130,7 @@ async function sayIfUnsynced(ctx: Ctx, uri: vscode.Uri): Promise<void> {
   );
   if (size > SYNC_LIMIT) {
     void vscode.window.showInformationMessage(
-      vscode.l10n.t('{0} is too large for the editor to share what is not saved: it is analyzed as it is on disk.', baseName(uri.path)),
+      vscode.l10n.t('{0} is analyzed as it is on disk: it is too large for the editor to share what is not saved.', baseName(uri.path)),
     );
   }
 }

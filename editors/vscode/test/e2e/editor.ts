@@ -2,7 +2,7 @@
  * The process of a real VS Code that serves browsers: started on a folder with given settings, and ended with all it started.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { type Parts, root } from './parts';
@@ -69,11 +69,7 @@ export class Editor {
       writeFileSync(file, content);
     }
     const data = path.join(home, 'data');
-    const settings = JSON.stringify({ ...QUIET, ...setup.settings });
-    for (const kind of ['User', 'Machine']) {
-      mkdirSync(path.join(data, kind), { recursive: true });
-      writeFileSync(path.join(data, kind, 'settings.json'), settings);
-    }
+    writeSettings(data, { ...QUIET, ...setup.settings });
     if (setup.language !== undefined) {
       installLanguage(data, setup.language);
     }
@@ -94,6 +90,13 @@ export class Editor {
     const editor = new Editor(await listening(child), folder, home, child);
     running.add(editor);
     return editor;
+  }
+
+  /** Changes settings while the editor runs, as a person does in the files. */
+  changeSettings(changes: Record<string, unknown>): void {
+    const data = path.join(this.home, 'data');
+    const now = JSON.parse(readFileSync(path.join(data, 'Machine', 'settings.json'), 'utf8')) as Record<string, unknown>;
+    writeSettings(data, { ...now, ...changes });
   }
 
   /** Ends it at once, for when the tests themselves are ended. */
@@ -129,6 +132,14 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
+/** Writes the settings of the person and of the machine: in a browser's editor each has files of its own. */
+function writeSettings(data: string, settings: Record<string, unknown>): void {
+  for (const kind of ['User', 'Machine']) {
+    mkdirSync(path.join(data, kind), { recursive: true });
+    writeFileSync(path.join(data, kind, 'settings.json'), JSON.stringify(settings));
+  }
+}
+
 /**
  * Makes a language known to the editor as a language pack does: a registry in the data folder, and a file of translations.
  * It translates none of the editor's own texts; extensions bring theirs.
@@ -136,7 +147,7 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 function installLanguage(data: string, language: string): void {
   const translations = path.join(data, `${language}.json`);
   writeFileSync(translations, JSON.stringify({ contents: {} }));
-  const pack = { hash: 'none', label: language, extensions: [], translations: { vscode: translations } };
+  const pack = { hash: 'none', label: language, extensions: [{ extensionIdentifier: { id: `test.${language}` }, version: '1.0.0' }], translations: { vscode: translations } };
   writeFileSync(path.join(data, 'languagepacks.json'), JSON.stringify({ [language]: pack }));
 }
 

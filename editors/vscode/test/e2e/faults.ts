@@ -7,50 +7,47 @@ import * as path from 'node:path';
 import type { Group } from './group';
 import type { Parts } from './parts';
 import { ATTEMPT, clickUntil, eventually, gone, seen } from './patience';
-import { scripted, TABLE } from './scripted';
+import { scripted, SCRIPTED_SERVER } from './scripted';
 import { Workbench } from './workbench';
 
-/** Scenarios by setup. */
+/** What goes wrong with a run, on an editor with the scripted server. */
+export const interruptions: Group['scenarios'] = {
+  'a run is cancelled, and no spinner stays': async (bench) => {
+    await bench.open('sales.csv');
+    await bench.ask('Code Interpreter: Ask About File…', 'run forever');
+    await bench.busy();
+    await bench.notification('Analyzing').waitFor();
+    await bench.screenshot('faults-running');
+    await bench.command('Code Interpreter: Cancel Run');
+    console.log(`        cancelled after ${await bench.idle()} ms`);
+    await bench.notification('Analyzing').waitFor({ state: 'detached' });
+  },
+  'a run is cancelled by its notification': async (bench) => {
+    await bench.open('sales.csv');
+    await bench.ask('Code Interpreter: Ask About File…', 'run forever');
+    const item = bench.notification('Analyzing');
+    await clickUntil(item.locator('.monaco-button', { hasText: 'Cancel' }), {}, () => gone(item));
+    await bench.idle();
+  },
+  'a server that dies starts again, and the history is there': async (bench) => {
+    await bench.open('sales.csv');
+    await bench.ask('Code Interpreter: Ask About File…', 'crash please');
+    await bench.showRuns();
+    // The next server tells how the run ended.
+    await bench.row('crash please · failed').waitFor();
+    await bench.ask('Code Interpreter: Ask About File…', 'and what now?');
+    await bench.shows('body', 'Asked: and what now?');
+    await bench.row('and what now?').waitFor();
+    await bench.screenshot('faults-restarted');
+  },
+};
+
+/** Scenarios that need an editor of their own. */
 export function faults(parts: Parts): Group[] {
-  const trusted = scripted(parts);
-  const untrusted = scripted(parts, { untrusted: true });
   return [
     {
-      name: 'faults',
-      start: () => Workbench.start(parts, trusted),
-      scenarios: {
-        'a run is cancelled, and no spinner stays': async (bench) => {
-          await bench.open('sales.csv');
-          await bench.ask('Code Interpreter: Ask About File…', 'run forever');
-          await bench.busy();
-          await bench.notification('Analyzing').waitFor();
-          await bench.screenshot('faults-running');
-          await bench.command('Code Interpreter: Cancel Run');
-          console.log(`        cancelled after ${await bench.idle()} ms`);
-          await bench.notification('Analyzing').waitFor({ state: 'detached' });
-        },
-        'a run is cancelled by its notification': async (bench) => {
-          await bench.open('sales.csv');
-          await bench.ask('Code Interpreter: Ask About File…', 'run forever');
-          const item = bench.notification('Analyzing');
-          await clickUntil(item.locator('.monaco-button', { hasText: 'Cancel' }), {}, () => gone(item));
-          await bench.idle();
-        },
-        'a server that dies starts again, and the history is there': async (bench) => {
-          await bench.open('sales.csv');
-          await bench.ask('Code Interpreter: Ask About File…', 'crash please');
-          await bench.idle();
-          await bench.ask('Code Interpreter: Ask About File…', 'and what now?');
-          await bench.shows('img[alt="chart 1"]');
-          await bench.showRuns();
-          await bench.row('crash please').waitFor();
-          await bench.screenshot('faults-restarted');
-        },
-      },
-    },
-    {
       name: 'untrusted',
-      start: () => Workbench.start(parts, untrusted),
+      start: () => Workbench.start(parts, scripted(parts, { untrusted: true })),
       scenarios: {
         'nothing runs in a workspace that is not trusted': async (bench) => {
           await bench.page.locator('.statusbar', { hasText: 'Restricted Mode' }).waitFor();
@@ -68,21 +65,17 @@ export function faults(parts: Parts): Group[] {
       },
     },
     {
-      name: 'no server',
-      start: () => Workbench.start(parts, { settings: { 'codeinterp.server.path': '/no/such/codeinterp' }, files: { 'sales.csv': TABLE } }),
+      name: 'wrong server',
+      start: () => Workbench.start(parts, scripted(parts, { settings: { 'codeinterp.server.path': '/no/such/codeinterp' }, env: { SCRIPTED_VERSION: '0.0.3' } })),
       scenarios: {
         'a missing program is named, with what to do': async (bench) => {
           await bench.notification('There is no program at "/no/such/codeinterp"').waitFor();
           await bench.page.locator('.notification-list-item .monaco-button', { hasText: 'Open Settings' }).waitFor();
           await bench.screenshot('no-server');
         },
-      },
-    },
-    {
-      name: 'old server',
-      start: () => Workbench.start(parts, scripted(parts, { env: { SCRIPTED_VERSION: '0.0.3' } })),
-      scenarios: {
         'an old program is refused, and both versions are named': async (bench) => {
+          // Naming another program is enough: it is tried at once.
+          bench.editor.changeSettings({ 'codeinterp.server.path': SCRIPTED_SERVER });
           await bench.notification('has version 0.0.3; this extension needs 0.1.0').waitFor();
           await bench.screenshot('old-server');
         },

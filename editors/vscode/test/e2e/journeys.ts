@@ -43,6 +43,7 @@ export function journeys(parts: Parts): Group[] {
           await bench.tab('months.csv.md').waitFor();
           await bench.idle();
           await bench.hint('chart 1').waitFor();
+          await bench.hasPixels('img[src*="artifacts"]', 500);
           await bench.screenshot('journey-selection');
           await bench.followHint('chart 1', 'chart-1.png');
           await bench.hasPixels('img[src*="chart"]', 500);
@@ -102,6 +103,7 @@ export function journeys(parts: Parts): Group[] {
           await clickUntil(bench.row('sales.csv'), {}, () => seen(bench.activeTab('sales.csv.md')));
           await bench.shows('h1, h2');
           await bench.hasPixels('body', 50_000, 'light');
+          await bench.hasPixels('img[src*="artifacts"]', 500);
           await bench.screenshot('journey-light');
           await bench.command('Preferences: Toggle between Light/Dark Themes');
         },

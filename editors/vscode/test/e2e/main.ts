@@ -5,8 +5,10 @@
  */
 import { spawnSync } from 'node:child_process';
 import { findParts } from './parts';
+import { edges } from './edges';
 import { faults } from './faults';
 import { journeys } from './journeys';
+import { languages } from './languages';
 import { outputs } from './outputs';
 import { models } from './models';
 import type { Group } from './group';
@@ -14,7 +16,7 @@ import type { Group } from './group';
 async function main(): Promise<number> {
   const parts = findParts();
   const wanted = process.argv.slice(2);
-  const groups: Group[] = [journeys(parts), outputs(parts), faults(parts), models(parts)].flat();
+  const groups: Group[] = [journeys(parts), edges(parts), outputs(parts), faults(parts), models(parts), languages(parts)].flat();
   // The sandbox's Python is provisioned ahead: no scenario is about how long a download takes.
   const built = spawnSync(parts.binary, ['sandbox', 'build', '--sandbox', 'process'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   if (built.status !== 0) {

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
+import { interruptions } from './faults';
 import type { Group } from './group';
 import type { Parts } from './parts';
 import { clickUntil, seen } from './patience';
@@ -89,6 +90,7 @@ export function outputs(parts: Parts): Group {
         await bench.command('Code Interpreter: Forget API Key');
         await bench.until('no key', () => readFileSync(noted, 'utf8') === '');
       },
+      ...interruptions,
       'the walkthrough leads to the first report': async (bench) => {
         await bench.command('Welcome: Open Walkthrough...');
         await bench.pick('Ask your data a question');
