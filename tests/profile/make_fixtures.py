@@ -7,10 +7,12 @@ The files are in the repository; run this after changing one here. Everything in
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import sqlite3
 import sys
+import tarfile
 import zipfile
 from datetime import date, datetime
 from pathlib import Path
@@ -18,9 +20,11 @@ from pathlib import Path
 import numpy as np
 import openpyxl
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
+import pyreadstat
 from PIL import Image
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "profile"
@@ -99,6 +103,21 @@ def texts():
     yield "other_table_with_same_names.csv", orders() + "day,code,customer,items\n2024-02-01,E-1,Ann,1\n2024-02-02,E-2,Bob,2\n"
     yield "stacked_tables.csv", "kind,count\npear,3\nplum,4\n,\nkind,count\nfig,9\n"
     yield "table_twice.csv", orders() + orders()
+    yield "fixed_width.txt", "ID   Name            City        Amount\n001  Anna Berg       New York      10.50\n002  Olaf Dahl       Oslo           3.25\n003  Mia van Lund    Los Angeles  120.00\n004  Jon Vik         Bergen         7.75\n"
+    yield "two_colons.dat", "1::Night Train (1995)::Drama|Comedy\n2::Harbour (1996)::Drama\n3::The Long Road (1997)::Travel\n"
+    yield "control_character.csv", "a\x01b\x01c\n1\x01x\x012\n3\x01y\x014\n5\x01z\x016\n"
+    yield "tabs.xls", "id\tname\tamount\n1\tAnn\t2.5\n2\tBob\t3.5\n3\tCy\t4.5\n"
+    yield "page.xls", "<html><body><table><tr><th>id</th><th>name</th></tr><tr><td>1</td><td>Ann</td></tr><tr><td>2</td><td>Bob</td></tr></table></body></html>"
+    yield "page_of_an_error.csv", "<!DOCTYPE html>\n<html><head><title>403 Forbidden</title></head>\n<body><p>You may not, sorry.</p></body></html>\n"
+    yield "spreadsheet_2003.xls", '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet/></Workbook>'
+    yield "records_in.csv", json.dumps([{"id": number, "name": f"n{number}"} for number in range(4)])
+    yield "blanks_as_thousands.csv", "item;amount\nlamp;1\u202f234,50\nchair;12\u202f345,00\ndesk;999,25\n"
+    yield "apostrophes_as_thousands.csv", "item,amount\nlamp,1'234.50\nchair,12'000.00\ndesk,999.00\n"
+    yield "lakh.csv", 'item,amount\nlamp,"1,23,456.00"\nchair,"12,34,567.50"\ndesk,"999.00"\n'
+    yield "amounts.csv", "item,share,price,result\na,12.5%,$1234.50,(1234)\nb,7%,$12.00,56\nc,100%,$3.10,(7)\n"
+    yield "marks_for_missing.csv", "t,q\n12.5,3\n-999,4\n13.5,-\n-999,5\n11.0,6\n14,7\n"
+    yield "units.csv", "time,level,flow\ns,m,m3/s\n0,1.5,20\n1,1.6,21\n2,1.7,22\n"
+    yield "totals.csv", "region,city,n\nN,a,1\nN,b,2\nSubtotal,,3\nS,c,4\nS,d,5\nSubtotal,,9\nGrand total,,12\n"
     yield "records.jsonl", '{"id": 1, "ok": true}\n{"id": 2, "ok": false}\n{"id": 3, "ok": true, "note": "late"}\n'
     yield "lists.jsonl", '["id", "name"]\n[1, "Ann"]\n[2, "Bob"]\n'
     yield "wide_integers.json", json.dumps([{"n": 10292320860000001}, {"n": 10292320860000003}])
@@ -124,6 +143,10 @@ def encoded():
     yield "shift_jis.csv", "名前,年齢\n山田太郎,30\n佐藤花子,28\n鈴木一郎,32\n".encode("cp932")
     yield "broken_utf8.csv", "name,city\nÅse,Ålesund\nØystein,Bodø\nKåre,Tromsø\n".encode().replace("Bodø".encode(), b"Bod\xff")
     yield "zero_bytes.csv", b"a,b\n1,x\n2,y\0z\n3,w\n"
+    yield "utf32_without_mark.csv", PLAIN.encode("utf-32-le")
+    yield "marks_inside.csv", b"\xef\xbb\xbfa,b\n1,2\n\xef\xbb\xbfa,b\n3,4\n"
+    yield "archive.tar.gz", gzip.compress(tar("a.csv", PLAIN.encode()), mtime=0)
+    yield "letter.docx", zipped("word/document.xml", b"<document/>")
     yield "truncated.csv.gz", gzip.compress((PLAIN * 200).encode(), mtime=0)[:-60]
     yield "plain.csv.gz", gzip.compress(PLAIN.encode(), mtime=0)
     yield "plain.csv.bz2", bz2.compress(PLAIN.encode())
@@ -135,6 +158,33 @@ def encoded():
     yield "broken.parquet", b"PAR1" + bytes(range(64)) + b"\x10\0\0\0PAR1"
     yield "broken.png", b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0"
     yield "not_a_workbook.xlsx", b"hello, this is text"
+
+
+def tar(name, content):
+    """A tar archive of one file."""
+    out, info = io.BytesIO(), tarfile.TarInfo(name)
+    info.size = len(content)
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+def zipped(name, content):
+    """A zip archive of one file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), content)
+    return out.getvalue()
+
+
+def foreign():
+    """Files of other programs."""
+    frame = pd.DataFrame({"id": [1, 2, 3], "name": ["Ann", "Bob", "Cy"], "score": [1.5, None, 3.5]})
+    frame.to_stata(FOLDER / "people.dta", write_index=False, time_stamp=datetime(2024, 1, 1))
+    pyreadstat.write_sav(frame, str(FOLDER / "people.sav"))
+    pyreadstat.write_xport(frame, str(FOLDER / "people.xpt"))
+    frame.to_orc(FOLDER / "people.orc", index=False)
+    polars.from_pandas(frame).write_avro(FOLDER / "people.avro")
 
 
 def workbooks():
@@ -228,6 +278,7 @@ def main():
     workbooks()
     columnar()
     archives()
+    foreign()
     print(f"{len(list(FOLDER.iterdir()))} files in {FOLDER}", file=sys.stderr)
 
 

@@ -45,6 +45,11 @@ CITIES = {
     "koi8-r": "номер,имя,город\n1,Анна,Москва\n2,Иван,Казань\n3,Ольга,Пермь\n",
     "iso8859-7": "αριθμός,όνομα,πόλη\n1,Ελένη,Αθήνα\n2,Γιώργος,Πάτρα\n3,Μαρία,Λάρισα\n",
     "cp1252": "numéro,prénom,ville\n1,Zoé,Orléans\n2,François,Besançon\n3,Noël,Nîmes\n",
+    "cp852": "nr,imię,miasto\n1,Łukasz,Łódź\n2,Żaneta,Gdańsk\n3,Święto,Kraków\n",
+    "iso8859-2": "nr,imię,miasto\n1,Łukasz,Łódź\n2,Żaneta,Gdańsk\n3,Święto,Kraków\n",
+    "cp1254": "no,isim,şehir\n1,Ayşe,İstanbul\n2,Çağla,Muğla\n3,Gökhan,Şırnak\n",
+    "mac_roman": "numéro,prénom,ville\n1,Zoé,Orléans\n2,François,Besançon\n3,Noël,Nîmes\n",
+    "cp850": "numéro,prénom,ville\n1,Zoé,Orléans\n2,François,Besançon\n3,Noël,Nîmes\n",
     "cp1250": "číslo,jméno,město\n1,Jiří,Plzeň\n2,Řehoř,Děčín\n3,Tomáš,Břeclav\n",
 }
 
@@ -215,3 +220,38 @@ def test_a_small_file_takes_its_name_in_the_loading_code(write):
     found = write("it's \"odd\" 数据.csv", "a,b\n1,2\n")
     assert found["rows"] == 1
     assert found["load"].startswith("pd.read_csv(")
+
+
+@pytest.mark.parametrize(("name", "mark", "most"), [("blanks_as_thousands.csv", "\u202f", 12345), ("apostrophes_as_thousands.csv", "'", 12000), ("lakh.csv", ",", 1234567.5)])
+def test_every_thousands_mark_is_found(name, mark, most):
+    found = fixture(name)
+    assert (found["thousands"], column(found, "amount")["max"]) == (mark, most)
+
+
+def test_numbers_written_with_blanks_that_are_no_amounts_stay_text(write):
+    found = write("calls.csv", "name;phone;sum\nAnn;22 33 44 55;1 234,50\nBob;99 88 77 66;2 345,00\n")
+    assert column(found, "phone")["min"] == "22 33 44 55"
+    assert column(found, "sum")["max"] == 2345
+
+
+@pytest.mark.parametrize("name", ["share", "price", "result"])
+def test_amounts_with_signs_are_said_to_be_text(name):
+    assert "amounts kept as text" in column(fixture("amounts.csv"), name)["notes"][0]
+
+
+def test_marks_for_missing_that_are_loaded_as_values_are_said():
+    found = fixture("marks_for_missing.csv")
+    assert "-999 stands in 2 cell(s)" in column(found, "t")["notes"][0]
+    assert "row 3: '-'" in column(found, "q")["notes"][0]
+
+
+def test_units_below_the_header_and_totals_are_said():
+    assert said(fixture("units.csv"), "units", "m3/s")
+    assert said(fixture("totals.csv"), "3 row(s)", "totals")
+    assert not said(fixture("plain.csv"), "totals")
+
+
+def test_byte_order_marks_inside_are_dropped_and_said():
+    found = fixture("marks_inside.csv")
+    assert said(found, "byte order mark(s) inside")
+    assert column(found, "a")["dtype"] == "int64"

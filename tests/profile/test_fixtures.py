@@ -25,11 +25,16 @@ TABLES = {
     "title_of_two_cells.csv": (6, 2), "two_bars.csv": (2, 3), "two_header_rows.csv": (3, 4), "two_tables.zip": (4, 3), "under_a_key.json": (3, 2),
     "utf16.csv": (4, 3), "utf16_without_mark.csv": (4, 3), "utf8_with_mark.csv": (4, 3), "values.json": (3, 1),
     "wide_integers.csv": (3, 2), "wide_integers.json": (2, 1), "wide_letters.csv": (6, 139), "years_as_header.csv": (3, 4),
+    "fixed_width.txt": (4, 4), "two_colons.dat": (3, 3), "control_character.csv": (3, 3), "tabs.xls": (3, 3), "page.xls": (2, 2), "records_in.csv": (4, 2),
+    "blanks_as_thousands.csv": (3, 2), "apostrophes_as_thousands.csv": (3, 2), "lakh.csv": (3, 2), "amounts.csv": (3, 4), "marks_for_missing.csv": (6, 2),
+    "units.csv": (4, 3), "totals.csv": (7, 3), "utf32_without_mark.csv": (4, 3), "marks_inside.csv": (2, 2), "people.dta": (3, 3), "people.sav": (3, 3),
+    "people.xpt": (3, 3), "people.orc": (3, 3), "people.avro": (3, 3),
     "zero_bytes.csv": (3, 2), "zeros_as_text.csv": (3, 1),
 }
 ERRORS = {
     "broken.json": "syntax", "broken.jsonl": "syntax", "broken.parquet": "corrupt", "broken.png": "corrupt", "document.pdf": "unsupported",
     "empty.csv": "empty", "not_a_workbook.xlsx": "corrupt", "not_really.csv.gz": "corrupt", "objects.npy": "unsupported",
+    "archive.tar.gz": "unsupported", "letter.docx": "unsupported", "page_of_an_error.csv": "corrupt", "spreadsheet_2003.xls": "unsupported",
     "pickle.pkl": "unsupported", "truncated.csv.gz": "corrupt",
 }
 OTHERS = {"cube.npy", "notes.txt", "palette.gif", "picture.webp", "readme.md", "service.log", "turned.jpg"}

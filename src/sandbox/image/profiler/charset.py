@@ -9,6 +9,8 @@ import codecs
 import re
 from collections import namedtuple
 
+from . import pages
+
 Charset = namedtuple("Charset", "name codec bom sure note")
 Charset.__doc__ = "name as reported, codec for Python, bom: bool, sure: bool, note: str or ''."
 
@@ -22,7 +24,7 @@ BOMS = [
 
 # Names that a person knows, by Python codec.
 LABELS = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp1250": "windows-1250", "cp1254": "windows-1254", "cp1253": "windows-1253",
-          "cp1255": "windows-1255", "cp1256": "windows-1256", "iso8859-7": "iso-8859-7", "iso8859-5": "iso-8859-5",
+          "cp1255": "windows-1255", "cp1256": "windows-1256", "cp1257": "windows-1257", "iso8859-2": "iso-8859-2", "iso8859-7": "iso-8859-7", "iso8859-5": "iso-8859-5",
           "cp932": "shift_jis", "cp949": "cp949"}
 
 # Characters that fill much of any Chinese table: the most frequent ones, and those of usual column names.
@@ -33,7 +35,7 @@ COMMON_HANZI = frozenset(
     "海通教原东声提立及比员解水名真论处走义各入几口认条平系气题活更别打女变四总何电数安少报才结反受目太量再感建务做接必场件计管"
     "期市直资命山金指许统区保至队形社便空决治展马科司五基书非则听白却界达光放强即难且权思王完设式色路记南品住告类求据程北边张该"
     "交规万取格望术领共确传师观清今切院让识候带导争运姓龄价编号省县京城男李刘陈杨赵周收支额率单订商店客户")
-SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "iso8859-7", "cp1253", "cp1255", "cp1256", "tis-620"]
+SCRIPT_PAGES = ["cp1251", "koi8-r", "cp866", "iso8859-5", "iso8859-7", "cp1253", "cp1255", "cp1256", "tis-620", "mac_cyrillic"]
 FREQUENT = {
     "cyrillic": set("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъёіїєґ"),
     "greek": set("αοιετσνηυρπκμλςγδωχθφβξζψάέήίόύώ"),
@@ -60,7 +62,7 @@ def detect(data, complete=True):
             return Charset(name, codec, True, True, "")
     wide = utf16_without_mark(data)
     if wide:
-        return Charset(wide, wide, False, True, "no byte order mark; UTF-16 by its pattern of zero bytes")
+        return Charset(wide, wide, False, True, f"no byte order mark; {wide[:6].upper()} by its pattern of zero bytes")
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         decoder.decode(data, final=complete)
@@ -78,6 +80,11 @@ def utf16_without_mark(data):
     head = data[:4096]
     if len(head) < 6 or b"\0" not in head:
         return None
+    fourth = [head[place::4].count(0) / (len(head) / 4) for place in range(4)]
+    if min(fourth[1:]) > 0.9 and fourth[0] < 0.1:
+        return "utf-32-le"
+    if min(fourth[:3]) > 0.9 and fourth[3] < 0.1:
+        return "utf-32-be"
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = len(head) / 2
     if odd > 0.6 * half and even < 0.1 * half:
@@ -190,10 +197,9 @@ def _single_byte(sample):
         best = max(SCRIPT_PAGES, key=lambda codec: _script_score(sample, codec))
         if _script_score(sample, best) > 0.55:
             return best
-    if _central_european(sample):
-        return "cp1250"
-    if re.search(rb"[\xf0\xfd\xfe\xdd\xd0\xde]", sample) and not re.search(rb"[\xe6\xc6\xe1\xed\xf3]", sample):
-        return "cp1254"
+    codec, likeness = pages.likeliest(sample)
+    if codec and likeness > 0.5:
+        return codec
     try:
         sample.decode("cp1252")
     except UnicodeDecodeError:
@@ -215,14 +221,3 @@ def _script_score(sample, codec):
     odd = sum(1 for word in words if not (word.islower() or word.istitle() or word.isupper() or word.lower() == word.upper()))
     common = sum(1 for c in high if c.lower() in "оеаинтсрαοιετσνηוליהתالينمو")
     return best - odd / max(len(words), 1) + 0.3 * common / len(high)
-
-
-def _central_european(sample):
-    """Whether bytes stand inside words that are letters in windows-1250, and signs or rare letters in windows-1252."""
-    signs = len(re.findall(rb"(?<=[A-Za-z\x80-\xff])[\xb9\xb3\xbf\xba\xbe\x9c\x9f\x9d](?=[A-Za-z\x80-\xff])", sample))
-    carons = len(re.findall(rb"[\x8a\x9a\x8e\x9e\x8d\x8f](?=[A-Za-z\x80-\xff])|(?<=[A-Za-z\x80-\xff])[\x9a\x9e\x9d\xb3\xb9\xbf]", sample))
-    high = sum(1 for byte in sample if byte > 127)
-    # The long vowels of Hungarian, among its usual pairs of consonants.
-    if re.search(rb"[\xf5\xfb]", sample) and not re.search(rb"[\xe3\xe7\xea\xf1]", sample) and re.search(rb"gy|sz|ny|cs|ly", sample, re.IGNORECASE):
-        return True
-    return signs + carons >= max(1, 0.04 * high)

@@ -39,12 +39,17 @@ def of_text(source, original, found, data):
     if zeros:
         line = original.count("\n", 0, original.index("\0")) + 1
         warnings.append(f"{zeros} zero byte(s) in the text, the first on line {line}; they are dropped when loading")
+    marked = original.count("\ufeff")
+    if marked:
+        warnings.append(f"{marked} byte order mark(s) inside the text, as where files were joined; they are dropped when loading")
     text = dialects.normalise(original)
     if not text.strip():
         raise Fault("empty", f"{source.name} holds no data: {'no bytes' if not data else 'only blank lines'}", "Nothing to analyse.")
     _bound_lines(source, text)
     if found.note:
         warnings.append(found.note)
+    if source.misnamed:
+        warnings.append(f"named .{source.misnamed}, but it is delimited text")
     if source.others:
         warnings.append(f"the archive also holds {columns.clip(', '.join(source.others), 300)}; described is {source.member}")
     mark = dialects.several_characters(text, source.suffix)

@@ -89,8 +89,8 @@ def without_comment(row, mark):
 
 
 def normalise(text):
-    """The text with every line end as one newline, and without zero characters."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    """The text with every line end as one newline, and without zero characters and byte order marks."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\ufeff", "")
 
 
 def sample_of(text):

@@ -1,5 +1,6 @@
 """Which reader a file needs: by its first bytes, then by its name, then by what its text looks like."""
 
+import re
 import zipfile
 
 from .faults import Fault
@@ -10,6 +11,7 @@ QUICK_BYTES = 3 << 20
 IMAGE_MAGIC = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"]
 # The continuation mark that an Arrow stream begins with.
 ARROW_STREAM = b"\xff\xff\xff\xff"
+JSON_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{\s*\"[^\"]*\"\s*:|\[\s*[{\[])")
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 WORKBOOKS = {"xlsx", "xlsm", "xlsb", "xls", "ods", "xla", "xlam"}
 DELIMITED = {"csv", "tsv", "tab", "psv", "ssv"}
@@ -18,6 +20,9 @@ JSON_NAMES = {"json", "geojson", "topojson", "webmanifest"}
 JSON_LINES = {"jsonl", "ndjson", "geojsonl", "ldjson", "jsonlines"}
 COLUMNAR = {"parquet", "parq", "pq", "feather", "arrow", "ipc", "arrows"}
 DATABASES = {"sqlite", "sqlite3", "db", "db3"}
+DOCUMENTS = {"docx": "a Word document", "pptx": "a presentation", "odt": "a text document", "odp": "a presentation", "epub": "an e-book",
+             "numbers": "an Apple Numbers document", "pages": "an Apple Pages document", "key": "an Apple Keynote presentation",
+             "jar": "a Java archive", "apk": "an Android package", "whl": "a Python package", "kmz": "a Google Earth archive"}
 PICTURES = {"png", "jpg", "jpeg", "webp", "gif", "tif", "tiff", "bmp"}
 
 
@@ -43,12 +48,44 @@ def profile(path, name, options, progress):
         from . import picture
 
         return picture.profile(source)
-    if head.startswith(OLE) or suffix in WORKBOOKS or _zipped_workbook(source):
+    from . import foreign
+
+    found = foreign.reader_of(head, suffix)
+    if found:
+        return foreign.profile(source, *found)
+    if foreign.is_duckdb(head):
+        return foreign.duckdb_profile(source)
+    if suffix in WORKBOOKS | DELIMITED and foreign.is_page(head):
+        return foreign.page_profile(source)
+    if head.startswith(OLE) or (suffix in WORKBOOKS and not _text_as_workbook(source)) or _zipped_workbook(source):
         from . import workbook
 
+        foreign.refuse_spreadsheet_xml(source)
         return workbook.profile(source, options)
+    _refuse_documents(source)
     source.unfold()
     return _text(source, options, progress)
+
+
+def _text_as_workbook(source):
+    """Whether a file with the name of a workbook is delimited text, as many programs export it; its suffix is then that of text."""
+    from . import foreign, plaintext
+
+    head = source.head
+    if foreign.SPREADSHEET_XML in head or head.lstrip()[:1] == b"<" or not plaintext.looks_like_text(head) or not plaintext.begins_as_table(source):
+        return False
+    source.misnamed = source.suffix
+    source.suffix = "tsv" if b"\t" in head[:2000] else "csv"
+    return True
+
+
+def _refuse_documents(source):
+    """Archives that are documents of other programs, and tar archives, hold no one table."""
+    kind = DOCUMENTS.get(source.suffix) if source.head.startswith(b"PK\x03\x04") else None
+    if kind:
+        raise Fault("unsupported", f"{source.name} is {kind}, not a table", "Export the table in it as CSV or Excel.")
+    if source.head[257:262] == b"ustar":
+        raise Fault("unsupported", f"{source.name} is a tar archive", "Unpack it first and give the files inside.")
 
 
 def _zipped_workbook(source):
@@ -69,10 +106,12 @@ def _text(source, options, progress):
 
     suffix = source.suffix
     limit = int(options.get("whole_bytes") or min(WHOLE_BYTES, max(8 << 20, int(options.get("memory_bytes") or (1 << 30)) // 28)))
+    if source.compression:
+        _refuse_documents(source)
     if source.compression and _binary_inside(source):
         raise Fault("unsupported", f"{source.name} holds {plaintext.describe_bytes(source.head)} inside {source.compression}",
                     "Unpack it first and give the file inside.")
-    if not source.compression and not plaintext.looks_like_text(source.head) and suffix not in DELIMITED | JSON_NAMES | JSON_LINES:
+    if not plaintext.looks_like_text(source.head) and suffix not in DELIMITED | JSON_NAMES | JSON_LINES:
         raise Fault("unsupported", f"{source.name} is {plaintext.describe_bytes(source.head)}; there is no table reader for it",
                     plaintext.hint_for(source.head, suffix))
     if suffix in DELIMITED | JSON_NAMES | JSON_LINES and plaintext.is_binary(source.head):
@@ -90,6 +129,16 @@ def _text(source, options, progress):
         return streamed.profile(source, options, progress)
     data = source.read(limit)
     if suffix in DELIMITED:
+        if JSON_BEGIN.match(data[:4096]):
+            from . import records
+
+            try:
+                found = records.profile(source, options, False, False)
+                found["warnings"].append(f"named .{suffix}, but it holds JSON")
+                return found
+            except Fault:
+                # Text in brackets is a table all the same.
+                pass
         if len(data) > QUICK_BYTES:
             from . import streamed
 
@@ -109,4 +158,4 @@ def _text(source, options, progress):
 
 def _binary_inside(source):
     head = source.head
-    return head.startswith((b"PAR1", OLE, b"SQLite", b"\x93NUMPY", b"ARROW1")) or any(head.startswith(magic) for magic in IMAGE_MAGIC[:4])
+    return head.startswith((b"PAR1", OLE, b"SQLite", b"\x93NUMPY", b"ARROW1", b"PK\x03\x04", b"\x1f\x8b", b"ORC", b"Obj\x01")) or any(head.startswith(magic) for magic in IMAGE_MAGIC[:4])

@@ -10,6 +10,10 @@ from . import cells
 
 EXACT_IN_FLOAT = 2**53
 LEADING_ZERO = re.compile(r"0\d+")
+# A negative amount of bookkeeping: (1,234.50).
+NEGATIVE = re.compile(r"\(\d[\d,.]*\)")
+# Numbers that stand for a missing one in many exports.
+SENTINELS = [-9999, -999, -99, 9999, 99999]
 DATE_FORMATS = [
     "%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y%m%d", "%Y.%m.%d",
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
@@ -33,11 +37,27 @@ def of(series, raw):
             zeros = sum(1 for cell in raw if LEADING_ZERO.fullmatch(cell.strip()))
             if zeros:
                 found.append(f"leading zeros in {zeros} cell(s) are lost in numbers; load as text if these are codes")
+        if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+            found += _sentinel(series)
         if series.dtype == object:
             found += _mixed(series)
     except (TypeError, ValueError, OverflowError):
         pass
     return found
+
+
+def _sentinel(series):
+    """A note on a number far from all others that stands for a missing one by custom."""
+    present = series.dropna()
+    for mark in SENTINELS:
+        count = int((present == mark).sum())
+        if not count or count == len(present):
+            continue
+        rest = present[present != mark]
+        spread = max(float(rest.max()) - float(rest.min()), 1.0)
+        if mark < rest.min() - spread or mark > rest.max() + spread:
+            return [f"{mark} stands in {count} cell(s), far from all other values: perhaps a mark for missing (na_values=[{mark}])"]
+    return []
 
 
 def _wide_integers(raw):
@@ -62,15 +82,20 @@ def _mixed(series):
     kinds = probe.map(cells.kind)
     counts = kinds.value_counts()
     numeric, dated = int(counts.get("number", 0)), int(counts.get("date", 0))
+    # Cells such as "-" or "?" stand for missing ones, but load as text.
     others = len(probe) - int(counts.get("missing", 0))
+    amounts = int(counts.get("money", 0)) + int(probe.map(lambda value: bool(NEGATIVE.fullmatch(value.strip()))).sum())
+    if amounts and amounts + numeric == others:
+        example = next(value for value in probe if cells.kind(value) == "money" or NEGATIVE.fullmatch(value.strip()))
+        found.append(f"amounts kept as text because of their signs or units (such as {_quoted(example)}); strip these before counting with them")
     zeros = int(probe.map(lambda value: bool(LEADING_ZERO.fullmatch(value.strip()))).sum())
     if zeros and numeric == others:
         found.append(f"codes of digits, {zeros} with leading zeros: keep as text")
     for name, count in (("number", numeric), ("date", dated)):
-        if others and 0.5 * others < count < others and len(probe) == len(texts):
-            odd = kinds[(kinds != name) & (kinds != "missing")]
+        if others and 0.5 * others < count < len(probe) and len(probe) == len(texts) and not found:
+            odd = kinds[kinds != name]
             where = ", ".join(f"row {_row_number(series, index)}: {_quoted(texts.loc[index])}" for index in odd.index[:3])
-            found.append(f"mostly {name}s, but {others - count} cell(s) are not ({where}), so the column stays text")
+            found.append(f"mostly {name}s, but {len(odd)} cell(s) are not ({where}), so the column stays text")
             break
     if dated and dated == others:
         fmt = date_format(texts)

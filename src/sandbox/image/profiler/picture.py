@@ -2,9 +2,14 @@
 
 import warnings as python_warnings
 
+import numpy as np
+
+from . import columns
 from .faults import Fault, one_line
 from .loading import PATH, Load
 
+# Modes of one byte a channel; others are measured by their own values.
+EIGHT_BITS = {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV", "La", "RGBa"}
 MAX_PIXELS = 120_000_000
 # EXIF tag 274, values 5 to 8: the picture is stored turned by a quarter.
 ORIENTATION, TURNED = 274, (5, 6, 7, 8)
@@ -34,7 +39,8 @@ def profile(source):
         raise
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, IndexError, EOFError, OverflowError, ZeroDivisionError, AttributeError) as error:
         raise Fault("corrupt", f"{source.name} is not a readable image: {one_line(error)}", "Save or download it again.") from error
-    if orientation in TURNED:
+    # The TIFF reader gives the upright size itself.
+    if orientation in TURNED and kind != "TIFF":
         width, height = height, width
     if orientation not in (0, 1):
         notes.append(f"stored turned or mirrored (EXIF orientation {orientation}); width and height are upright")
@@ -60,6 +66,9 @@ def _statistics(image, stat):
     plain = image.convert("RGBA" if "transparency" in image.info else "RGB") if image.mode in ("P", "CMYK", "YCbCr") else image
     if plain.width * plain.height > 4_000_000:
         plain = plain.resize((max(1, plain.width // 4), max(1, plain.height // 4)))
+    if plain.mode not in EIGHT_BITS:
+        values = np.asarray(plain)
+        return [{"channel": plain.mode, "min": columns.plain(values.min()), "max": columns.plain(values.max()), "mean": columns.plain(values.mean())}]
     measured = stat.Stat(plain)
     return [{"channel": band, "min": low, "max": high, "mean": round(mean, 2)}
             for band, (low, high), mean in zip(plain.getbands(), measured.extrema, measured.mean)]

@@ -18,6 +18,8 @@ SIGNATURES = [
     (b"DUCK", "a DuckDB database"),
 ]
 HEAD_BYTES = 1 << 18
+# Names under which tables of fixed width come.
+FIXED_NAMES = {"txt", "dat", "prn", "fwf", "asc", "out", "text", ""}
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
@@ -49,7 +51,7 @@ def looks_like_text(head):
         return True
     if PICKLE.match(head) or any(head.startswith(magic) for magic, _ in SIGNATURES if len(magic) > 3):
         return False
-    sample = head[:8192]
+    sample = without_delimiters(head[:8192])
     if b"\0" in sample:
         found = charset.utf16_without_mark(sample)
         return found is not None
@@ -57,12 +59,19 @@ def looks_like_text(head):
     return control <= 0.02 * len(sample)
 
 
+def without_delimiters(sample):
+    """The bytes without those of value 1 where every line has as many of them, as in exports of Hive."""
+    lines = [line for line in sample.split(b"\n")[:-1] if line][:200]
+    counts = {line.count(b"\x01") for line in lines}
+    return sample.replace(b"\x01", b",") if len(counts) == 1 and 0 not in counts else sample
+
+
 def is_binary(head):
     """Whether a part of the bytes that no text has are control characters other than zero bytes."""
     if any(head.startswith(mark) for mark, _, _ in charset.BOMS) or charset.utf16_without_mark(head):
         return False
-    sample = head[:65536]
-    return sum(sample.count(bytes([byte])) for byte in range(1, 32) if byte not in (9, 10, 11, 12, 13, 27, 28, 29, 30, 31)) > 0.03 * len(sample)
+    sample = without_delimiters(head[:65536])
+    return len(sample) > 64 and sum(sample.count(bytes([byte])) for byte in range(1, 32) if byte not in (9, 10, 11, 12, 13, 27, 28, 29, 30, 31)) > 0.03 * len(sample)
 
 
 def choose(source, data, options, named_prose):
@@ -81,13 +90,21 @@ def choose(source, data, options, named_prose):
             pass
     if is_table(plain, source.suffix):
         return delimited.of_text(source, text, found, data)
+    if source.suffix in FIXED_NAMES and not source.compression and "\0" not in text:
+        from . import fixed
+
+        table = fixed.profile(source, plain, found)
+        if table:
+            return table
     return describe(source, plain, found, data)
 
 
 def is_table(text, suffix):
     """Whether text without a table's name is one: even rows, in at least two columns, that hold values."""
-    if suffix in ("md", "markdown", "rst", "py", "html", "htm", "xml", "tex", "sql", "yaml", "yml", "toml", "log", "r"):
+    if suffix in ("md", "ini", "cfg", "markdown", "rst", "py", "html", "htm", "xml", "tex", "sql", "yaml", "yml", "toml", "log", "r"):
         return False
+    if suffix not in ("out", "err") and dialects.several_characters(text, suffix):
+        return True
     dialect, score = dialects.detect(text, suffix)
     if dialect.delimiter is None:
         return False

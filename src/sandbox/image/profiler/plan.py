@@ -6,13 +6,16 @@ import io
 import re
 from collections import Counter
 
-from . import cells, columns
+from . import cells, columns, marks
 from . import dialect as dialects
 from .faults import Fault, one_line
 from .loading import PATH, Code, Load, call, literal
 
 # Sixteen significant digits and more, with a decimal point.
 LONG_FRACTION = re.compile(r"[+-]?(?=[\d.]{17,})\d*\.\d+(?:[eE][+-]?\d+)?")
+
+
+TOTAL = re.compile(r"(?:grand[ -]?|sub[ -]?)?totals?\b|sum\s*:?$|summe\b|gesamt\b|insgesamt\b|somme\b|итого|всего|合计|总计|小计|合計|總計|小計|計$|합계|소계", re.IGNORECASE)
 
 
 class Plan:
@@ -31,9 +34,10 @@ class Plan:
         self.mark = mark
         dropped = set(layout.dropped)
         self.body = [rows[index] for index in range(layout.first, layout.end) if rows[index] and index not in dropped]
-        self.lone_returns = "\r" in original.replace("\r\n", "")
+        # Byte order marks inside, where files were joined.
+        self.marked = "\ufeff" in original
         self.width = self._table_width()
-        self.decimal, self.thousands = self._number_marks()
+        self.decimal, self.thousands = marks.find(self.body, self.width, self.dialect.delimiter)
         self.protected = self._protected()
 
     def _table_width(self):
@@ -57,44 +61,12 @@ class Plan:
         width = self.layout.width
         return any(len(row) > width for row in self.body) and all(cells.span(row) <= width for row in self.body)
 
-    def _number_marks(self):
-        """The decimal and thousands marks: a comma where columns say so and no column speaks against it."""
-        decimal, thousands = ".", None
-        comma = dot_thousands = comma_thousands = 0
-        against_comma = False
-        body = self.body if len(self.body) <= 20_000 else self.body[:: len(self.body) // 20_000]
-        for column in range(min(self.width, 300)):
-            texts = [row[column].strip() for row in body if column < len(row)]
-            texts = [value for value in texts if value not in cells.NA_MARKERS]
-            if not texts or not any("," in value or "." in value for value in texts[:2000] + texts[-200:]):
-                continue
-            with_comma = [value for value in texts if "," in value]
-            plain = sum(1 for value in texts if cells.NUMBER.fullmatch(value))
-            if with_comma:
-                as_decimal = all(cells.DECIMAL_COMMA.fullmatch(value) or cells.THOUSANDS_DOT.fullmatch(value) for value in with_comma)
-                as_thousands = all(cells.THOUSANDS_COMMA.fullmatch(value) for value in with_comma)
-                rest = plain + len(with_comma) == len(texts)
-                dotted = any("." in value for value in texts if "," not in value and not cells.THOUSANDS_DOT.fullmatch(value))
-                if as_decimal and rest and not dotted and not as_thousands:
-                    comma += 1
-                    dot_thousands += any("." in value for value in with_comma)
-                elif as_thousands and rest:
-                    comma_thousands += 1
-            elif plain == len(texts) and any("." in value for value in texts):
-                against_comma = against_comma or not all(cells.THOUSANDS_DOT.fullmatch(value) or "." not in value for value in texts)
-        if comma and not against_comma and self.dialect.delimiter != ",":
-            decimal = ","
-            thousands = "." if dot_thousands else None
-        elif comma_thousands and not comma:
-            thousands = ","
-        return decimal, thousands
-
     def _protected(self):
         """Names of the columns that the thousands mark would turn into wrong numbers: dates with dots, lists with commas."""
         if not self.thousands:
             return []
         names = None if self.layout.names is None else unique(list(self.layout.names)[: self.width] + [""] * (self.width - len(self.layout.names)))
-        grouped = cells.THOUSANDS_DOT if self.thousands == "." else cells.THOUSANDS_COMMA
+        grouped = marks.grouped(self.thousands)
         out = []
         for column in range(min(self.width, 300)):
             marked = [row[column].strip() for row in self.body if column < len(row) and self.thousands in row[column]]
@@ -138,6 +110,9 @@ class Plan:
             options["decimal"] = self.decimal
         if self.thousands:
             options["thousands"] = self.thousands
+            if not self.thousands.isascii():
+                # The other parser knows marks of one byte only.
+                options["engine"] = "python"
         if self.protected:
             options["dtype"] = Code("{" + ", ".join(f"{literal(name)}: str" for name in self.protected) + "}")
         if self._long_fractions():
@@ -257,7 +232,7 @@ class Plan:
         reading = {}
         codec = found.codec if found.codec != "utf-8" else None
         lossy = not found.sure and "replaced when read" in found.note
-        text_needed = self.replacements or self.zeros or self.mark or (source.compression == "zip" and source.others)
+        text_needed = self.replacements or self.zeros or self.marked or self.mark or (source.compression == "zip" and source.others)
         if not text_needed:
             if codec:
                 reading["encoding"] = codec
@@ -286,6 +261,8 @@ class Plan:
             raw = f"open({PATH}, {arguments}).read()"
         if self.zeros:
             raw += '.replace("\\0", "")'
+        if self.marked:
+            raw += '.replace("\\ufeff", "")'
         if self.mark:
             raw += f".replace({literal(self.mark)}, {literal(dialects.STAND_IN)})"
         for old, new in self._unique_replacements():
@@ -336,6 +313,7 @@ class Plan:
         elif self.body:
             shown = ", ".join(columns.clip(cell, 20) for cell in self.body[0][:3])
             out.append(f"no header row was recognised: the first row ({shown}) counts as data and columns are numbered from 0")
+        out += self._summaries()
         broken = sum(1 for row in self.body if any("\n" in cell for cell in row))
         if broken:
             out.append(f"{broken} row(s) have line breaks inside quoted cells")
@@ -354,6 +332,23 @@ class Plan:
             out.append(f"text after {self.dialect.comment} is read as comment")
         if re.search(r'(?m)(?:^|,) *"[^"\n]*"[^",\n ]', self.text[:200_000]) and self.dialect.delimiter == "," and not self.dialect.escape:
             out.append("quotes inside quoted cells are not doubled; check the text of such cells")
+        return out
+
+
+    def _summaries(self):
+        """Warnings on rows that are no data like the others: units below the header, totals."""
+        out = []
+        if self.layout.names and len(self.body) > 2:
+            first, rest = self.body[0], self.body[1:200]
+            numeric = [column for column in range(min(self.width, len(first)))
+                       if sum(1 for row in rest if column < len(row) and cells.kind(row[column]) == "number") >= 0.9 * len(rest)]
+            labels = [first[column].strip() for column in numeric if first[column].strip() and cells.kind(first[column]) not in cells.VALUE_KINDS]
+            if numeric and len(labels) >= max(1, 0.5 * len(numeric)) and all(len(label) <= 12 and label not in cells.NA_MARKERS for label in labels):
+                out.append(f"the first row below the header looks like units or a second header ({columns.clip(', '.join(labels[:5]), 60)}); it counts as a row")
+        totals = [row for row in self.body if TOTAL.match(next((cell.strip() for cell in row if cell.strip()), ""))]
+        if totals and len(totals) <= 0.5 * len(self.body):
+            label = next(cell.strip() for cell in totals[-1] if cell.strip())
+            out.append(f"{len(totals)} row(s) look like totals of others (such as {columns.clip(label, 30)!r}); they count as rows: leave them out of sums")
         return out
 
 

@@ -113,6 +113,13 @@ def _place(text, position):
 
 
 def _hint(text, position):
+    before, after = text[:position].rstrip(), text[position:].lstrip()
+    if before.endswith(",") and after[:1] in ("]", "}"):
+        return "JSON allows no comma after the last item; remove it."
+    if after.startswith(("//", "/*", "#")):
+        return "JSON has no comments; remove them."
+    if before.endswith(("}", "]")) and after.startswith(("{", "[")):
+        return "Several JSON values stand one after the other; write each on a line of its own, as JSON Lines."
     if text[position: position + 1] == "'":
         return "JSON strings and names stand in double quotes."
     return "Open the file at that place and mend it."

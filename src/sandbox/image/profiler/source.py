@@ -44,6 +44,8 @@ class Source:
         self.compression = None
         self.member = None
         self.others = []
+        # The suffix that the name has wrongly, where the content is another kind of table.
+        self.misnamed = None
         self.suffix = suffix_of(name)
 
     def kilobytes(self):
