@@ -147,6 +147,15 @@ impl Server {
         Ok(kilobytes * 1024.0)
     }
 
+    /// Processor time that it has used so far, in seconds (`utime` and `stime` of proc(5), in hundredths).
+    pub fn processor_seconds(&self) -> Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name, in parentheses, may hold anything.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| -> Result<f64> { Ok(fields.get(at).context("no times in stat")?.parse()?) };
+        Ok((ticks(11)? + ticks(12)?) / 100.0)
+    }
+
     /// Ends the server as an editor does.
     pub fn close(mut self) -> Result<()> {
         self.request("shutdown", Value::Null)?;

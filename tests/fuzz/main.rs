@@ -1,8 +1,11 @@
 //! What comes from outside is parsed without a panic, whatever it is: frames and messages of the pipe, server-sent
-//! events, markdown of a model. A slice of it runs with all tests; a long run is
-//! `PROPTEST_CASES=1000000 cargo test --release --test fuzz`.
+//! events, markdown of a model, messages of an editor. A slice of it runs with all tests; a long run is
+//! `PROPTEST_CASES=1000000 cargo test --release --test fuzz`, and for the framing of the language server, edits of its
+//! documents and live profiles, which are tested where they are, `PROPTEST_CASES=1000000 cargo test --release --lib`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod editor;
 
 use std::collections::HashSet;
 

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use super::columns::Collector;
@@ -256,11 +255,12 @@ fn table(text: &str, format: Format, mut problems: Problems, stale: &dyn Fn() ->
     let mut columns: HashMap<String, usize> = HashMap::new();
     let mut titles: Vec<String> = Vec::new();
     let mut starts = Vec::new();
+    let mut canonical = Vec::new();
     let mut ended = false;
     records(text, format, |record| {
         // Text of a live profile is shorter than what 32 bits count.
         starts.push(u32::try_from(record.start).unwrap_or(u32::MAX));
-        let mut hash = DefaultHasher::new();
+        canonical.clear();
         fields(text, &record, |key, value| {
             let key = unescape(&text[key]);
             let column = match columns.get(key.as_ref()) {
@@ -273,24 +273,28 @@ fn table(text: &str, format: Format, mut problems: Problems, stale: &dyn Fn() ->
                 }
                 None => return,
             };
-            (column, &text[value.clone()]).hash(&mut hash);
+            canonical.extend_from_slice(&column.to_le_bytes());
+            canonical.extend_from_slice(text[value.clone()].as_bytes());
+            // No byte of UTF-8: values stay apart.
+            canonical.push(0xff);
             collector.first(column, &value_of(&text[value]));
         });
-        collector.row(hash.finish());
+        collector.row(&canonical);
         ended = stale();
         !ended
     });
-    collector.turn();
-    records(text, format, |record| {
-        fields(text, &record, |key, value| {
-            let Some(column) = columns.get(unescape(&text[key]).as_ref()) else { return };
-            if let Some((kind, _)) = collector.second(*column, &value_of(&text[value.clone()])) {
-                problems.push(Problem { range: value, kind: ProblemKind::OddCell { column: titles[*column].clone(), expected: kind } });
-            }
+    if collector.turn() && !ended {
+        records(text, format, |record| {
+            fields(text, &record, |key, value| {
+                let Some(column) = columns.get(unescape(&text[key]).as_ref()) else { return };
+                if let Some(expected) = collector.second(*column, &value_of(&text[value.clone()])) {
+                    problems.push(Problem { range: value, kind: ProblemKind::OddCell { column: titles[*column].clone(), expected } });
+                }
+            });
+            ended |= stale();
+            !ended
         });
-        ended |= stale();
-        !ended
-    });
+    }
     if ended {
         return None;
     }

@@ -8,7 +8,7 @@
 //! - [`rows`]: records and cells of delimited text, with their places.
 //! - [`table`]: the profile of delimited text.
 //! - [`json`]: records of JSON and JSON Lines, with the places of their fields.
-//! - [`columns`]: types and statistics of columns; [`values`]: what a cell is.
+//! - [`columns`]: types and statistics of columns; [`tally`]: one look at a column; [`values`]: what a cell is.
 //! - [`problems`]: what is broken in the data, and where.
 //! - [`text`]: the sentences that hovers and hints show.
 //!
@@ -20,6 +20,7 @@ mod json;
 mod problems;
 mod rows;
 mod table;
+mod tally;
 mod text;
 mod values;
 

@@ -141,12 +141,7 @@ fn scan(bytes: &[u8], start: usize, delimiter: u8, cells: &mut Vec<Cell>, unclos
                 }
             }
         }
-        while let Some(byte) = bytes.get(at) {
-            if *byte == delimiter || matches!(byte, b'\r' | b'\n') {
-                break;
-            }
-            at += 1;
-        }
+        at = memchr::memchr3(delimiter, b'\r', b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length);
         cells.push(Cell { range: cell_start..at, quoted });
         match bytes.get(at) {
             Some(byte) if *byte == delimiter => at += 1,

@@ -1,8 +1,7 @@
-//! The profile of delimited text: its records are read twice, once for each pass of the statistics.
+//! The profile of delimited text: its records are read once, and those of columns of mixed kinds a second time.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hasher};
 
 use super::columns::Collector;
 use super::problems::{Problem, ProblemKind, Problems};
@@ -12,6 +11,9 @@ use super::{Format, LiveProfile, MAX_COLUMNS};
 
 /// Rows between two looks at whether the work is stale.
 const STALE_EVERY: u64 = 2_048;
+
+/// Rows by which the number of all is guessed.
+const SAMPLE: u64 = 100;
 
 /// Names as pandas gives them: the second `a` is `a.1`, an empty one `Unnamed: 3`.
 fn names(header: &[Cow<'_, str>]) -> Vec<String> {
@@ -30,6 +32,21 @@ fn names(header: &[Cow<'_, str>]) -> Vec<String> {
             free
         })
         .collect()
+}
+
+/// A row as bytes that are equal for equal rows: values without their quotes, missing ones empty. A row without either
+/// is these bytes as it stands.
+fn canonical_row(text: &str, record: &Record, delimiter: u8, canonical: &mut Vec<u8>) {
+    for (at, cell) in record.cells.iter().enumerate() {
+        if at > 0 {
+            canonical.push(delimiter);
+        }
+        let value = cell.value(text);
+        if !is_missing(&value) {
+            // A delimiter inside of a value is none: no byte of UTF-8 stands for it.
+            canonical.extend(value.bytes().map(|byte| if byte == delimiter { 0xff } else { byte }));
+        }
+    }
 }
 
 /// The profile of delimited text.
@@ -51,38 +68,43 @@ pub(super) fn of_delimited(text: &str, delimiter: u8, stale: &dyn Fn() -> bool) 
             return None;
         }
         starts.push(u32::try_from(record.start).ok()?);
+        if number == SAMPLE {
+            // Growing step by step would take longer than all else.
+            let rows = (text.len() as u64).saturating_mul(SAMPLE) / (record.start as u64 + 1);
+            collector.expect_rows(usize::try_from(rows + rows / 8).unwrap_or(0).min(text.len()));
+        }
         problems.record(&record, width);
-        canonical.clear();
+        let mut plain = true;
         for (column, cell) in record.cells.iter().enumerate() {
-            let value = Value::Raw(cell.value(text));
-            if let Value::Raw(text) = &value
-                && !is_missing(text)
-            {
-                canonical.extend_from_slice(text.as_bytes());
-            }
-            // No byte of UTF-8: cells stay apart.
-            canonical.push(0xff);
-            collector.first(column, &value);
+            let missing = collector.first(column, &Value::Raw(cell.value(text)));
+            plain &= !cell.quoted && (!missing || cell.range.is_empty());
         }
-        let mut hash = DefaultHasher::new();
-        hash.write(&canonical);
-        collector.row(hash.finish());
+        if plain {
+            let end = record.cells.last().map_or(record.start, |cell| cell.range.end);
+            collector.row(&text.as_bytes()[record.start..end]);
+        } else {
+            canonical.clear();
+            canonical_row(text, &record, delimiter, &mut canonical);
+            collector.row(&canonical);
+        }
     }
-    collector.turn();
-    let mut again = Records::new(text, delimiter);
-    again.read(&mut record);
-    number = 0;
-    while again.read(&mut record) {
-        number += 1;
-        if number.is_multiple_of(STALE_EVERY) && stale() {
-            return None;
-        }
-        for (column, cell) in record.cells.iter().enumerate() {
-            if let Some((kind, _)) = collector.second(column, &Value::Raw(cell.value(text))) {
-                problems.push(Problem {
-                    range: cell.range.clone(),
-                    kind: ProblemKind::OddCell { column: titles[column].to_string(), expected: kind },
-                });
+    if collector.turn() {
+        let mut again = Records::new(text, delimiter);
+        again.read(&mut record);
+        number = 0;
+        while again.read(&mut record) {
+            number += 1;
+            if number.is_multiple_of(STALE_EVERY) && stale() {
+                return None;
+            }
+            for (column, cell) in record.cells.iter().enumerate() {
+                if !collector.needs_second(column) {
+                    continue;
+                }
+                if let Some(expected) = collector.second(column, &Value::Raw(cell.value(text))) {
+                    let kind = ProblemKind::OddCell { column: titles[column].to_string(), expected };
+                    problems.push(Problem { range: cell.range.clone(), kind });
+                }
             }
         }
     }
@@ -115,5 +137,7 @@ mod tests {
     fn duplicate_rows_are_counted() {
         let profile = of_delimited("a,b\n1,2\n1,2\n1,3\n1,2\n", b',', &|| false).expect("a profile");
         assert_eq!((profile.rows, profile.duplicate_rows), (4, 2));
+        let profile = of_delimited("a,b\n\"1\",NA\n1,\n\"x,y\",z\n\"x\",\"y,z\"\n", b',', &|| false).expect("a profile");
+        assert_eq!((profile.rows, profile.duplicate_rows), (4, 1));
     }
 }
