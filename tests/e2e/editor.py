@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import re
 import signal
+import urllib.parse
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,23 @@ FINAL = {"completed", "incomplete", "failed", "cancelled"}
 
 # A machine that builds something beside the tests is slow; nothing here measures time.
 PATIENCE = 180
+
+
+# What the server makes use of.
+ALL = types.ClientCapabilities(
+    workspace=types.WorkspaceClientCapabilities(
+        text_document_content=types.TextDocumentContentClientCapabilities(),
+        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
+        code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
+    ),
+    window=types.WindowClientCapabilities(
+        work_done_progress=True,
+        show_document=types.ShowDocumentClientCapabilities(support=True),
+    ),
+    general=types.GeneralClientCapabilities(
+        position_encodings=[types.PositionEncodingKind.Utf16]
+    ),
+)
 
 
 def plain(value: Any) -> Any:
@@ -29,6 +48,18 @@ def plain(value: Any) -> Any:
     return value
 
 
+class Noticed(list):
+    """A list that says when something is added."""
+
+    def __init__(self, changed: asyncio.Event) -> None:
+        super().__init__()
+        self.changed = changed
+
+    def append(self, item: Any) -> None:
+        super().append(item)
+        self.changed.set()
+
+
 class Editor:
     """One server process and one workspace folder."""
 
@@ -36,11 +67,14 @@ class Editor:
         self.workspace = workspace
         self.client = make_test_lsp_client()
         self.events: list[dict[str, Any]] = []
+        self.refreshes = 0
         self.changed = asyncio.Event()
+        self.client.shown_documents = Noticed(self.changed)
+        self.client.messages = Noticed(self.changed)
         self._on("codeinterp/runChanged", self._run_changed)
+        self._on(types.WORKSPACE_INLAY_HINT_REFRESH, self._refresh)
         for method in (
             types.WINDOW_SHOW_MESSAGE_REQUEST,
-            types.WORKSPACE_INLAY_HINT_REFRESH,
             types.WORKSPACE_CODE_LENS_REFRESH,
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH,
             types.CLIENT_REGISTER_CAPABILITY,
@@ -62,9 +96,10 @@ class Editor:
         binary: pathlib.Path,
         environment: dict[str, str],
         workspace: pathlib.Path,
+        capabilities: types.ClientCapabilities | None = None,
         **settings: Any,
     ) -> Editor:
-        """Starts the server and opens the folder with it."""
+        """Starts the server and opens the folder with it, as an editor of these capabilities."""
         editor = cls(workspace)
         await editor.client.start_io(str(binary), "lsp", env=environment)
         options = {
@@ -75,20 +110,7 @@ class Editor:
         } | settings
         editor.capabilities = await editor.client.initialize_session(
             types.InitializeParams(
-                capabilities=types.ClientCapabilities(
-                    workspace=types.WorkspaceClientCapabilities(
-                        text_document_content=types.TextDocumentContentClientCapabilities(),
-                        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
-                        code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
-                    ),
-                    window=types.WindowClientCapabilities(
-                        work_done_progress=True,
-                        show_document=types.ShowDocumentClientCapabilities(support=True),
-                    ),
-                    general=types.GeneralClientCapabilities(
-                        position_encodings=[types.PositionEncodingKind.Utf16]
-                    ),
-                ),
+                capabilities=capabilities or ALL,
                 initialization_options=options,
                 workspace_folders=[
                     types.WorkspaceFolder(uri=workspace.as_uri(), name=workspace.name)
@@ -175,6 +197,32 @@ class Editor:
         )
         return list(found or [])
 
+    async def hover(self, uri: str, line: int, character: int) -> str:
+        """The text of a hover."""
+        document = types.TextDocumentIdentifier(uri=uri)
+        found = await asyncio.wait_for(
+            self.client.text_document_hover_async(
+                types.HoverParams(text_document=document, position=types.Position(line, character))
+            ),
+            PATIENCE,
+        )
+        return found.contents.value if found else ""
+
+    async def code_actions(self, uri: str) -> list[types.CodeAction]:
+        """The code actions at the start of a file."""
+        start = types.Position(0, 0)
+        found = await asyncio.wait_for(
+            self.client.text_document_code_action_async(
+                types.CodeActionParams(
+                    text_document=types.TextDocumentIdentifier(uri=uri),
+                    range=types.Range(start, start),
+                    context=types.CodeActionContext(diagnostics=[]),
+                )
+            ),
+            PATIENCE,
+        )
+        return list(found or [])
+
     # ── What the server tells ───────────────────────────────────────────────
 
     async def event(self, run: str, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -195,6 +243,25 @@ class Editor:
         """The final status of the run."""
         return (await self.event(run, lambda event: event["status"] in FINAL))["status"]
 
+    async def report_shown(self) -> str:
+        """The path of the report that the server shows, or names where the editor can't show it."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for shown in self.client.shown_documents:
+                    return urllib.parse.unquote(urllib.parse.urlparse(str(shown.uri)).path)
+                for message in self.client.messages:
+                    if found := re.search(r"/\S.*report\.md", message.message):
+                        return found.group()
+                self.changed.clear()
+                await self.changed.wait()
+
+    async def refreshed(self, times: int) -> None:
+        """Waits until the server has asked so many times for hints to be read again."""
+        async with asyncio.timeout(PATIENCE):
+            while self.refreshes < times:
+                self.changed.clear()
+                await self.changed.wait()
+
     async def progress_ended(self) -> None:
         """Waits until every progress that has begun has ended."""
 
@@ -205,6 +272,10 @@ class Editor:
         async with asyncio.timeout(PATIENCE):
             while open_ones():
                 await self.client.wait_for_notification(types.PROGRESS)
+
+    def _refresh(self, _: Any) -> None:
+        self.refreshes += 1
+        self.changed.set()
 
     def _run_changed(self, params: Any) -> None:
         self.events.append(plain(params))
