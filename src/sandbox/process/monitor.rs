@@ -256,9 +256,9 @@ fn watch(spec: &Spec, cgroup: &Cgroup, started: &Started, lifeline: &OwnedFd, te
         }
         if let Some(watcher) = &mut watcher
             && confined
-            && watcher.look()
+            && let Some(victim) = watcher.victim()
         {
-            report(&Event::OutOfMemory { kills: watcher.kills });
+            watcher.kill(victim, |kills| report(&Event::OutOfMemory { kills }));
         }
         if ended || killed_by.is_some() {
             let status = kill_and_reap(started);

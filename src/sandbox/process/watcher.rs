@@ -26,27 +26,31 @@ impl Watcher {
         Self { root, limit, kills: 0 }
     }
 
-    /// Takes a sample; kills the largest process, never the root, where the tree has used too much. True where it did.
-    pub fn look(&mut self) -> bool {
+    /// Takes a sample: where the tree has used too much, its largest process, which is never the root.
+    pub fn victim(&self) -> Option<libc::pid_t> {
         let processes = descendants(self.root);
         // Cheap first: shared pages count for each process, so that this is never too small.
         let resident: u64 = processes.iter().filter_map(|&pid| resident(pid)).sum::<u64>() + scratch(self.root);
         if resident <= self.limit {
-            return false;
+            return None;
         }
         let exact: Vec<(libc::pid_t, u64)> = processes.iter().filter_map(|&pid| Some((pid, proportional(pid)?))).collect();
         if exact.iter().map(|(_, bytes)| bytes).sum::<u64>() + scratch(self.root) <= self.limit {
-            return false;
+            return None;
         }
-        let largest = exact.iter().filter(|(pid, _)| *pid != self.root).max_by_key(|(_, bytes)| *bytes);
-        let Some(&(victim, _)) = largest else { return false };
+        exact.iter().filter(|(pid, _)| *pid != self.root).max_by_key(|(_, bytes)| *bytes).map(|&(pid, _)| pid)
+    }
+
+    /// Kills it. The count goes to `report` before: whoever hears of the death by another way must find the cause there already.
+    pub fn kill(&mut self, victim: libc::pid_t, report: impl Fn(u64)) {
+        self.kills += 1;
+        report(self.kills);
         // SAFETY: a plain system call. The process is alive or a zombie: its parent, in the tree, has not reaped it between
         // the sample and now except by a rare chance, and then its number is not in use again so soon.
-        if unsafe { libc::kill(victim, libc::SIGKILL) } == 0 {
-            self.kills += 1;
-            return true;
+        if unsafe { libc::kill(victim, libc::SIGKILL) } != 0 {
+            self.kills -= 1;
+            report(self.kills);
         }
-        false
     }
 }
 
