@@ -1,6 +1,6 @@
 //! The last turn: what was found. Its sentences are those that the steps printed.
 
-use super::dialogue::Dialogue;
+use super::dialogue::{Dialogue, File};
 use super::facts::Facts;
 use super::intent::Intent;
 use super::program::Step;
@@ -60,7 +60,7 @@ pub fn answer(dialogue: &Dialogue, facts: &Facts, intent: &Intent, plan: &[Step]
         }
         text.push('\n');
     }
-    text.push_str(&shapes(facts, language));
+    text.push_str(&shapes(facts, &dialogue.files, language));
     for file in &dialogue.files {
         if let Some(fault) = &file.fault {
             let line = match language {
@@ -122,15 +122,20 @@ fn in_turns(findings: impl Iterator<Item = String>) -> String {
     (0..longest).flat_map(|at| groups.iter().filter_map(move |group| group.get(at))).cloned().collect()
 }
 
-/// A sentence for each file.
-fn shapes(facts: &Facts, language: Language) -> String {
+/// A sentence for each file; of one that was not loaded whole it speaks only about the rows that were.
+fn shapes(facts: &Facts, files: &[File], language: Language) -> String {
     let mut text = String::new();
     for table in &facts.tables {
         let missing: u64 = table.columns.iter().map(|column| column.missing).sum();
         let (name, rows, width, duplicates) = (&table.name, table.rows, table.width, table.duplicates);
-        let line = match language {
-            Language::English => format!("- {name} has {rows} rows and {width} columns; {duplicates} rows repeat another one"),
-            Language::Chinese => format!("- {name} 有 {rows} 行、{width} 列；{duplicates} 行与其他行重复"),
+        let cut = files.iter().any(|file| file.name == *name && file.row_limit.is_some());
+        let line = match (language, cut) {
+            (Language::English, false) => format!("- {name} has {rows} rows and {width} columns; {duplicates} rows repeat another one"),
+            (Language::English, true) => {
+                format!("- The first {rows} rows of {name} have {width} columns; {duplicates} of them repeat another one")
+            }
+            (Language::Chinese, false) => format!("- {name} 有 {rows} 行、{width} 列；{duplicates} 行与其他行重复"),
+            (Language::Chinese, true) => format!("- {name} 的前 {rows} 行有 {width} 列；其中 {duplicates} 行与其他行重复"),
         };
         text.push_str(&line);
         let line = match (missing, language) {
