@@ -6,7 +6,6 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::evidence::numbers;
 use super::execution::{Execution, FigureDescription, Output, text_of};
 use super::run::{Run, Step};
 
@@ -211,45 +210,55 @@ fn charts(step: &Step) -> Vec<String> {
     step.outputs.iter().filter_map(name).filter(|name| [".png", ".jpg", ".gif"].iter().any(|ending| name.ends_with(ending))).collect()
 }
 
-/// A line's words, and its numbers as they are written.
+/// A line's words, and its numbers and dates as they are written.
 fn parts(line: &str) -> (String, Vec<String>) {
-    let found = numbers(line);
-    let mut words = String::new();
-    let mut at = 0;
-    for number in &found {
-        words.push_str(&line[at..number.range.start]);
-        words.push(' ');
-        at = number.range.end;
-    }
-    words.push_str(&line[at..]);
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    (words, found.iter().map(|number| line[number.range.clone()].trim().to_owned()).collect())
+    #[expect(clippy::unwrap_used, reason = "a constant pattern, compiled by the tests")]
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[-+\u{2212}]?\d+(?:[.,:/-]\d+)*(?:[eE][-+]?\d+)?").unwrap());
+    let words = NUMBER.replace_all(line, " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = words.trim_start_matches(['-', '*', ' ']).trim_end_matches([':', ' ']).to_owned();
+    (words, NUMBER.find_iter(line).map(|number| number.as_str().to_owned()).collect())
 }
 
-/// The differences of two outputs. Lines belong together where their words are the same, in order.
+/// The differences of two outputs. Lines belong together where their words are the same: in order, and what is left
+/// over wherever it stands, since tables are sorted by their values.
 fn line_changes(step: u32, before: &[String], now: &[String]) -> Vec<LineChange> {
     let old: Vec<_> = before.iter().map(|line| parts(line)).collect();
     let new: Vec<_> = now.iter().map(|line| parts(line)).collect();
-    let mut out = Vec::new();
-    let gone = |at: usize| LineChange { step, label: cut(&old[at].0), before: Some(cut(&before[at])), after: None };
-    let added = |at: usize| LineChange { step, label: cut(&new[at].0), before: None, after: Some(cut(&now[at])) };
-    let (mut left, mut right) = (0, 0);
+    let mut partner: Vec<Option<usize>> = vec![None; new.len()];
+    let mut left: Vec<bool> = vec![true; old.len()];
     for (one, other) in matched(&old, &new) {
-        out.extend((left..one).map(gone));
-        out.extend((right..other).map(added));
-        (left, right) = (one + 1, other + 1);
-        let (was, is) = (&old[one].1, &new[other].1);
-        if was != is {
-            let differing = |values: &[String], others: &[String]| {
-                let all = values.iter().enumerate().filter(|(at, value)| was.len() != is.len() || others.get(*at) != Some(value));
-                cut(&all.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "))
-            };
-            out.push(LineChange { step, label: cut(&old[one].0), before: Some(differing(was, is)), after: Some(differing(is, was)) });
+        (partner[other], left[one]) = (Some(one), false);
+    }
+    for other in 0..new.len() {
+        if partner[other].is_none() {
+            partner[other] = (0..old.len()).find(|one| left[*one] && old[*one].0 == new[other].0);
+            if let Some(one) = partner[other] {
+                left[one] = false;
+            }
         }
     }
-    out.extend((left..old.len()).map(gone));
-    out.extend((right..new.len()).map(added));
+    let mut out = Vec::new();
+    for (other, (label, is)) in new.iter().enumerate() {
+        let label = cut(label);
+        match partner[other].map(|one| &old[one].1) {
+            None => out.push(LineChange { step, label, before: None, after: Some(cut(&now[other])) }),
+            Some(was) if was != is => {
+                let (before, after) = (differing(was, is), differing(is, was));
+                out.push(LineChange { step, label, before: Some(before), after: Some(after) });
+            }
+            Some(_) => {}
+        }
+    }
+    for one in (0..old.len()).filter(|one| left[*one]) {
+        out.push(LineChange { step, label: cut(&old[one].0), before: Some(cut(&before[one])), after: None });
+    }
     out
+}
+
+/// The numbers that are others in the other list; all where their count is another.
+fn differing(values: &[String], others: &[String]) -> String {
+    let all = values.iter().enumerate().filter(|(at, value)| values.len() != others.len() || others.get(*at) != Some(value));
+    cut(&all.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "))
 }
 
 /// Places of lines with the same words: a longest common subsequence.
@@ -306,10 +315,18 @@ mod tests {
             [
                 ("rows".to_owned(), some("24"), some("26")),
                 ("North".to_owned(), some("20"), some("21")),
-                ("South".to_owned(), some("South 5 6"), None),
                 ("West".to_owned(), None, some("West 7 8")),
+                ("South".to_owned(), some("South 5 6"), None),
             ]
         );
+    }
+
+    #[test]
+    fn rows_that_only_moved_are_no_change() {
+        let before = run(step("- a: 3\n- b: 2\n- c: 1, of 2024-01-01\n"));
+        let now = run(step("- c: 9, of 2024-01-01\n- a: 3\n- b: 2\n"));
+        let lines = Changes::between(&before, &now).lines;
+        assert_eq!(lines, [LineChange { step: 1, label: "c: , of".to_owned(), before: Some("1".to_owned()), after: Some("9".to_owned()) }]);
     }
 
     #[test]

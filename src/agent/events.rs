@@ -63,6 +63,15 @@ pub enum RunEvent {
 /// Bytes of a running step's streams that a growing report shows at most; the finished step has its own bound.
 const LIVE_STREAM_BYTES: usize = 16 * 1024;
 
+/// Adds as much of `text` as there is room for.
+fn push_within(all: &mut String, text: &str, bytes: usize) {
+    let mut end = text.len().min(bytes.saturating_sub(all.len()));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    all.push_str(&text[..end]);
+}
+
 impl Run {
     /// Takes the event into the record.
     pub fn apply(&mut self, event: &RunEvent) {
@@ -75,6 +84,7 @@ impl Run {
             RunEvent::Usage(usage) => self.usage += *usage,
             RunEvent::Sent(entry) => self.ledger.push(entry.clone()),
             RunEvent::StepStarted { step, code, note } => {
+                self.saying.clear();
                 self.steps.push(Step { step: *step, code: code.clone(), note: note.clone(), ..Step::default() });
                 self.total_steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
             }
@@ -93,11 +103,14 @@ impl Run {
             }
             RunEvent::Concluded { status, final_answer, error, messages } => {
                 self.status = *status;
+                self.saying.clear();
                 self.final_answer.clone_from(final_answer);
                 self.error.clone_from(error);
                 self.messages.clone_from(messages);
             }
-            RunEvent::Progress(_) | RunEvent::TurnStarted(_) | RunEvent::ModelText(_) | RunEvent::ModelReasoning(_) => {}
+            RunEvent::TurnStarted(_) => self.saying.clear(),
+            RunEvent::ModelText(text) => push_within(&mut self.saying, text, LIVE_STREAM_BYTES),
+            RunEvent::Progress(_) | RunEvent::ModelReasoning(_) => {}
         }
     }
 
@@ -107,12 +120,7 @@ impl Run {
         match event {
             ExecutionEvent::Stream(name, text) => {
                 let stream = if *name == StreamName::Stdout { &mut step.stdout } else { &mut step.stderr };
-                let room = LIVE_STREAM_BYTES.saturating_sub(stream.len());
-                let mut end = text.len().min(room);
-                while !text.is_char_boundary(end) {
-                    end -= 1;
-                }
-                stream.push_str(&text[..end]);
+                push_within(stream, text, LIVE_STREAM_BYTES);
             }
             ExecutionEvent::Clear => {
                 step.stdout.clear();

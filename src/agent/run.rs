@@ -251,6 +251,9 @@ pub struct Run {
     /// How it differs from the run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<super::changes::Changes>,
+    /// What the model has said of the turn that is under way; never kept.
+    #[serde(skip)]
+    pub saying: String,
     /// Sentences that the person should read: which model, why this backend, variables lost, caps that were hit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,

@@ -130,6 +130,9 @@ impl Writer<'_> {
         } else if run.final_answer.is_none() {
             let text = if run.status.is_final() { status(run.status, self.language) } else { self.words.running };
             writeln!(out, "*{text}*\n")?;
+            if !run.saying.trim().is_empty() {
+                writeln!(out, "{}\n", sanitize::sanitize(run.saying.trim(), &HashSet::new(), "").trim_end())?;
+            }
         }
         if run.status == RunStatus::Incomplete {
             writeln!(out, "> {}: {}\n", self.words.status, status(run.status, self.language))?;
