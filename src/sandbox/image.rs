@@ -52,6 +52,7 @@ pub const MODULES: &[(&str, &str)] = modules![
     "profiler/repair.py",
     "profiler/source.py",
     "profiler/streamed.py",
+    "profiler/transcode.py",
     "profiler/workbook.py",
     "profiles.py",
     "replies.py",

@@ -174,6 +174,82 @@ def test_a_quote_never_closed_in_a_file_beyond_memory_is_said(tmp_path):
     assert "error" in found or any("never closed" in warning for warning in found["warnings"])
 
 
+@pytest.mark.parametrize("codec", ["gb18030", "utf-16", "utf-16-le", "cp932"])
+def test_large_text_of_another_encoding_is_streamed(codec, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(("編號,名字,金額\n" + "".join(f"{n},山田{n % 97},{n}.5\n" for n in range(20_000))).encode(codec))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    found = profile(path, whole_bytes=1000, scratch=str(scratch))
+    assert (found["rows"], found["columns"], column(found, "名字")["distinct"]) == (20_000, 3, 97)
+    assert column(found, "金額")["max"] == 19_999.5
+    assert load(found, tmp_path).shape == (20_000, 3)
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_encoding_that_shows_only_far_down_is_found(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"n,name,city\n" + b"1,Ann,Oslo\n" * 40_000 + "2,Zoé,Orléans\n3,Noël,Nîmes\n".encode("cp1252"))
+    found = profile(path, whole_bytes=1000)
+    assert (found["encoding"], found["rows"], column(found, "name")["max"]) == ("windows-1252", 40_002, "Zoé")
+    assert load(found, tmp_path)["name"].iloc[-2] == "Zoé"
+
+
+def test_a_copy_in_another_encoding_that_scratch_cannot_hold_is_refused(tmp_path):
+    path = tmp_path / "noise.csv"
+    random = np.random.default_rng(5)
+    path.write_bytes(("n,名字\n" + "".join(f"{n},{''.join(map(chr, random.integers(0x4E00, 0x9FA5, 20)))}\n" for n in range(20_000))).encode("gb18030"))
+    error = profile(path, whole_bytes=1000, memory_bytes=1 << 20)["error"]
+    assert (error["kind"], "iconv" in error["hint"]) == ("too_large", True)
+
+
+def test_distinct_counts_and_duplicates_are_exact_where_memory_allows(tmp_path):
+    path = tmp_path / "table.csv"
+    frame = table(30_000)
+    pd.concat([frame, frame.head(11)]).to_csv(path, index=False)
+    found = profile(path, whole_bytes=1000)
+    assert all(detail["distinct_exact"] for detail in found["columns_detail"])
+    assert [detail["distinct"] for detail in found["columns_detail"]] == [int(frame[name].nunique()) for name in frame]
+    assert found["duplicate_rows"] == 11
+    assert column(found, "share")["quantiles"]["0.5"] == pytest.approx(pd.concat([frame, frame.head(11)])["share"].median())
+
+
+def test_numbers_written_in_two_ways_are_one_value_when_streaming(tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("a,b\n" + "1.0,x\n1.00,x\n2.5,y\n" * 5000)
+    found = profile(path, whole_bytes=1000)
+    assert column(found, "a")["distinct"] == 2
+    assert found["duplicate_rows"] == 14_998
+
+
+def test_a_column_that_seems_to_repeat_and_does_not_is_counted_exactly(tmp_path):
+    path = tmp_path / "sorted.csv"
+    path.write_text("day,n\n" + "2024-01-01,1\n" * 30_000 + "".join(f"2024-01-01 {n},{n}\n" for n in range(30_000)))
+    found = profile(path, whole_bytes=1000)
+    assert (column(found, "day")["distinct"], column(found, "n")["distinct"]) == (30_001, 30_000)
+
+
+def test_a_file_that_grows_while_it_is_read_gives_a_whole_table_or_an_error(tmp_path):
+    path = tmp_path / "growing.csv"
+    path.write_text("id,name\n" + "".join(f"{n},n{n}\n" for n in range(60_000)))
+    done = threading.Event()
+
+    def grow():
+        with open(path, "a") as stream:
+            while not done.wait(0.001):
+                stream.write("1,more\n" * 100)
+                stream.flush()
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        found = profile(path, whole_bytes=1000)
+    finally:
+        done.set()
+        writer.join()
+    assert found["rows"] >= 60_000 if "rows" in found else found["error"]["kind"] in ("syntax", "corrupt")
+
+
 def test_streaming_leaves_no_thread_and_no_file(tmp_path):
     path = tmp_path / "table.csv"
     table(5000).to_csv(path, index=False)

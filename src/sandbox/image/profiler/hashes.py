@@ -5,6 +5,8 @@ Two values of ten million share a hash by chance once in some 400,000 tables, so
 
 import numpy as np
 
+from .faults import Fault
+
 BYTES = 8
 # The part of the memory that the hashes of one pass may take.
 SHARE = 0.25
@@ -27,9 +29,13 @@ def distinct(connection, table, values, rows, hashed=False):
     # A result that streams holds its connection; a cursor is a connection of its own to the same database.
     with connection.cursor() as cursor, cursor.sql(f"SELECT {wanted} FROM {table}").to_arrow_reader(BATCH_ROWS) as reader:
         for batch in reader:
+            if at + batch.num_rows > rows:
+                raise Fault("corrupt", "the file changed while it was read: it has more rows than at first", "Profile it again when nothing writes to it.")
             for array, column in zip(found, batch.columns):
                 array[at: at + batch.num_rows] = column.to_numpy(zero_copy_only=False)
             at += batch.num_rows
+    if at < rows:
+        raise Fault("corrupt", "the file changed while it was read: it has fewer rows than at first", "Profile it again when nothing writes to it.")
     return [_distinct(array) for array in found]
 
 

@@ -2,7 +2,7 @@
 
 import duckdb
 
-from . import cells, charset, columns, delimited
+from . import cells, charset, columns, delimited, transcode
 from . import dialect as dialects
 from . import layout as layouts
 from . import plan as plans
@@ -32,19 +32,51 @@ def profile(source, options, progress, strict=False):
     if len(head) == HEAD_BYTES:
         head = head[: cut + 1]
     found = charset.detect(head, complete=False)
-    if not found.codec.startswith("utf-8"):
-        if strict:
-            raise Doubt(found.name)
-        raise Fault("too_large", f"{source.name} ({source.kilobytes()}) is large and in {found.name}; large text is read as UTF-8 only",
-                    f'Convert it first, for example: iconv -f {found.name} -t utf-8 "{source.name}".')
+    if found.codec.startswith("utf-8"):
+        try:
+            return _profile(source, source, head, found, options, progress, strict)
+        except duckdb.Error as error:
+            late = None if strict or "unicode" not in str(error).lower() and "utf-8" not in str(error).lower() else _late_charset(source)
+            if late is None:
+                raise _scan_fault(source, error) from error
+            found = late
+    if found.codec.startswith(("utf-16", "utf-32")):
+        head = transcode.text_of_head(head, found.codec).encode(found.codec)
+    with transcode.as_utf8(source, found.codec, options, progress) as copy:
+        if copy.replaced:
+            if strict:
+                raise Doubt("invalid bytes")
+            found = found._replace(sure=False, note=f"{copy.replaced} place(s) hold invalid bytes for {found.name}; they are replaced when read")
+        try:
+            return _profile(source, copy, head, found, options, progress, strict)
+        except duckdb.Error as error:
+            raise _scan_fault(source, error) from error
+
+
+def _late_charset(source):
+    """The charset of text that begins in ASCII and is no UTF-8 further on; None when its lines do not tell."""
+    lines, size = [], 0
+    with source.stream() as stream:
+        for line in stream:
+            if not line.isascii():
+                lines.append(line[:4096])
+                size += len(lines[-1])
+                if size > HEAD_BYTES:
+                    break
+    found = charset.detect(b"".join(lines))
+    return None if found.codec.startswith("utf-8") else found
+
+
+def _profile(source, place, head, found, options, progress, strict):
+    """The profile of the text at `place`: the source itself, or its copy in UTF-8."""
     plan, layout, dialect = _plan(source, head, found)
     if not layout.width:
         if strict:
             raise Doubt("no data at the beginning")
         raise Fault("empty", f"{source.name} begins with {len(head):,} bytes of blank lines or delimiters alone", "Check the file's origin.")
     delimited.bound_columns(source, plan.width)
-    warnings = list(layout.notes)
-    lines, underscores, odd = _survey(source, head, plan, layout)
+    warnings = [*([found.note] if found.note else []), *layout.notes]
+    lines, underscores, odd = _survey(source, place, head, plan, layout)
     if strict and (odd or layout.dropped or plan.mark or dialect.comment or plan.width > 60 or plan.width < 2
                    or dialect.escape or len({len(row) for row in plan.body}) > 1):
         raise Doubt(odd)
@@ -54,17 +86,15 @@ def profile(source, options, progress, strict=False):
     connection = connect(options)
     try:
         try:
-            table = _csv_table(source, plan, dialect, layout, "true")
+            table = _csv_table(source, place, plan, dialect, layout, "true")
             described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
         except duckdb.InvalidInputException as error:
             if strict:
                 raise
             warnings.append(f"not every line is as the first ones: {_place(error)}; missing cells count as empty, surplus cells are dropped")
             plan.cut = True
-            table = _csv_table(source, plan, dialect, layout, "false, null_padding = true")
+            table = _csv_table(source, place, plan, dialect, layout, "false, null_padding = true")
             described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
-    except duckdb.Error as error:
-        raise _scan_fault(source, error) from error
     finally:
         connection.close()
     if lines and described["rows"] < 0.9 * lines * len(plan.rows) / max(1, plan.text.count("\n")):
@@ -99,7 +129,7 @@ def _plan(source, head, found):
     return plans.Plan(source, original, plain, dialect, layout, rows, found, [], False, mark), layout, dialect
 
 
-def _survey(source, head, plan, layout):
+def _survey(source, place, head, plan, layout):
     """The number of lines (0 when it is not known), whether underscores stand below the first line, and what stands at the end
     or inside that a stream cannot mend."""
     odd = []
@@ -108,7 +138,7 @@ def _survey(source, head, plan, layout):
     underscores = -above if source.compression is None else 1
     tail = b""
     if source.compression is None:
-        with open(source.path, "rb") as stream:
+        with place.stream() as stream:
             while chunk := stream.read(1 << 22):
                 lines += chunk.count(b"\n")
                 zeros += chunk.count(b"\0")
@@ -136,9 +166,9 @@ def _place(error):
     return columns.clip("; ".join(line for line in lines if line.startswith(("Expected", "CSV Error on Line", "Invalid"))) or lines[0], 200)
 
 
-def _csv_table(source, plan, dialect, layout, mode):
+def _csv_table(source, place, plan, dialect, layout, mode):
     """The SQL table function that reads the text, every column as text."""
-    if source.compression not in (None, "gzip", "zstd"):
+    if place.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large table inside {source.compression}, which is not read as a stream",
                     "Unpack it first, or compress it with gzip.")
     single = dialect.delimiter in (None, dialects.WHITESPACE)
@@ -150,14 +180,14 @@ def _csv_table(source, plan, dialect, layout, mode):
     # Comment lines are not counted among the skipped ones.
     skip = layout.first if dialect.comment else plan.places()[layout.first]
     arguments = [
-        text(source.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
+        text(place.path), "auto_detect = false", "header = false", f"skip = {skip}", f"delim = {text(delimiter)}",
         f"quote = {text(quote)}", f"escape = {text(dialect.escape or quote)}",
         f"columns = {names}", f"nullstr = [{missing}]", f"strict_mode = {mode}",
     ]
     if dialect.comment:
         arguments.append(f"comment = {text(dialect.comment)}")
-    if source.compression:
-        arguments.append(f"compression = '{source.compression}'")
+    if place.compression:
+        arguments.append(f"compression = '{place.compression}'")
     table = f"read_csv({', '.join(arguments)})"
     return table if plan.width > 1 else f"(SELECT * FROM {table} WHERE c0 IS NULL OR c0 <> '')"
 
