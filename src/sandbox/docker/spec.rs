@@ -69,7 +69,9 @@ fn host_config(engine: &Engine, request: &StartRequest) -> Result<HostConfig, Sa
     let shared_memory = (memory / 16).min(64 << 20);
     let temporary = memory / 8;
     let scratch = memory / 2 - shared_memory - temporary;
-    let tmpfs = |bytes: u64| format!("rw,nosuid,nodev,size={bytes},mode=0700,uid=65532,gid=65532");
+    // Podman knows no owner of a tmpfs; there is one user inside anyhow.
+    let owner = if engine.podman { "mode=1777" } else { "mode=0700,uid=65532,gid=65532" };
+    let tmpfs = |bytes: u64| format!("rw,nosuid,nodev,size={bytes},{owner}");
     Ok(HostConfig {
         network_mode: Some("none".to_owned()),
         readonly_rootfs: Some(true),
@@ -88,7 +90,7 @@ fn host_config(engine: &Engine, request: &StartRequest) -> Result<HostConfig, Sa
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         auto_remove: Some(true),
         runtime: settings.runtime.clone(),
-        ulimits: Some(vec![limit("nofile", 1024), limit("core", 0)]),
+        ulimits: Some(ulimits(engine)),
         tmpfs: Some(HashMap::from([(WORKDIR.to_owned(), tmpfs(scratch)), ("/tmp".to_owned(), tmpfs(temporary))])),
         mounts: mounts(engine, request)?,
         ..HostConfig::default()
@@ -162,6 +164,16 @@ fn threads(cpus: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to a small positive number")]
     let threads = cpus.clamp(1.0, 1024.0).ceil() as u64;
     threads
+}
+
+fn ulimits(engine: &Engine) -> Vec<ResourcesUlimits> {
+    let mut limits = vec![limit("nofile", 1024), limit("core", 0)];
+    if engine.podman {
+        // Unasked, Podman sets more than a service without CAP_SYS_RESOURCE may. It counts all sandboxes together; the
+        // bound of each is the control group's.
+        limits.push(limit("nproc", 16384));
+    }
+    limits
 }
 
 fn limit(name: &str, value: i64) -> ResourcesUlimits {
