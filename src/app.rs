@@ -9,6 +9,7 @@ use crate::agent::ports::{Model, ModelError, SandboxError};
 use crate::config::{self, BackendChoice, Settings};
 use crate::llm;
 use crate::sandbox::Backend;
+use crate::sandbox::consent::{BySetting, Consent};
 use crate::sandbox::docker::DockerBackend;
 use crate::sandbox::process::ProcessBackend;
 use crate::session::Services;
@@ -23,9 +24,14 @@ pub struct App {
 impl App {
     /// Edges with their folders at the places that the environment names. Connects to nothing yet.
     pub fn new() -> Self {
+        Self::asking(Arc::new(BySetting))
+    }
+
+    /// The same, with somebody to ask before packages are downloaded.
+    pub fn asking(consent: Arc<dyn Consent>) -> Self {
         Self {
-            docker: Arc::new(DockerBackend::new()),
-            process: Arc::new(ProcessBackend::new(config::cache_dir())),
+            docker: Arc::new(DockerBackend::new().asking(Arc::clone(&consent))),
+            process: Arc::new(ProcessBackend::new(config::cache_dir()).asking(consent)),
             state_dir: config::state_dir(),
         }
     }

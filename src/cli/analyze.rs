@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::console::{Console, TerminalApproval};
+use super::console::{Console, TerminalApproval, TerminalConsent};
 use super::{Format, SandboxArgs, cancelled_by_signals, current_dir, fail, inputs, print_json, settings};
 use crate::agent::conversation::Usage;
 use crate::agent::events::RunEvent;
@@ -83,7 +83,7 @@ fn open(args: &AnalyzeArgs) -> Result<Arc<Session>, RunError> {
     if let Some(seconds) = args.timeout {
         overrides.set("sandbox.timeoutSeconds", seconds);
     }
-    let services: Arc<dyn Services> = Arc::new(App::new());
+    let services: Arc<dyn Services> = Arc::new(App::asking(Arc::new(TerminalConsent)));
     Ok(Session::open(&current_dir(), services, settings(&overrides)?))
 }
 

@@ -14,6 +14,7 @@ use crate::agent::execution::{ExecutionEvent, Output};
 use crate::agent::ports::{Approval, Progress};
 use crate::agent::run::{Run, RunStatus, Step};
 use crate::report::escape;
+use crate::sandbox::consent::{Consent, PackageDownload};
 
 /// Lines of a step's code that the terminal shows; the report has all.
 const SHOWN_CODE: usize = 12;
@@ -245,10 +246,30 @@ impl Approval for TerminalApproval {
             return false;
         }
         eprint!("\nStep {step} wants to run:\n{}Run it? [y/N] ", quoted(code, usize::MAX));
-        let answer = tokio::task::spawn_blocking(|| {
-            let mut line = String::new();
-            std::io::stdin().lock().read_line(&mut line).map(|_| line)
-        });
-        matches!(answer.await, Ok(Ok(line)) if line.trim().eq_ignore_ascii_case("y") || line.trim().eq_ignore_ascii_case("yes"))
+        yes().await
     }
+}
+
+/// Asks on the terminal before packages of a person's own choice are downloaded. Without a terminal the setting decides.
+#[derive(Debug)]
+pub(super) struct TerminalConsent;
+
+#[async_trait]
+impl Consent for TerminalConsent {
+    async fn may_download(&self, download: &PackageDownload) -> bool {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return true;
+        }
+        eprint!("\nThe sandbox needs {download}.\nDownload it? [y/N] ");
+        yes().await
+    }
+}
+
+/// Reads the answer to a question on the terminal.
+async fn yes() -> bool {
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    matches!(answer.await, Ok(Ok(line)) if line.trim().eq_ignore_ascii_case("y") || line.trim().eq_ignore_ascii_case("yes"))
 }

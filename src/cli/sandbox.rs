@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::console::Console;
+use super::console::{Console, TerminalConsent};
 use super::{Format, SandboxArgs, cancelled_by_signals, fail, print_json, settings};
 use crate::agent::events::RunEvent;
 use crate::agent::ports::SandboxError;
@@ -55,7 +55,7 @@ async fn build(args: &SandboxArgs) -> ExitCode {
         Ok(settings) => settings,
         Err(error) => return fail(&error),
     };
-    let (backend, why) = match App::new().backend(&settings).await {
+    let (backend, why) = match App::asking(Arc::new(TerminalConsent)).backend(&settings).await {
         Ok(chosen) => chosen,
         Err(error) => return fail(&RunError::from(&error)),
     };
@@ -135,8 +135,8 @@ async fn list(format: Format) -> ExitCode {
 async fn prune(all: bool) -> ExitCode {
     let (found, engine) = owned().await;
     let current = match settings(&Overrides::default()) {
-        Ok(settings) if !all => Some(owned::current_tag(&settings.sandbox)),
-        Ok(_) => None,
+        Ok(settings) if !all => owned::current_tags(&settings.sandbox),
+        Ok(_) => Vec::new(),
         Err(error) => return fail(&error),
     };
     let mut code = ExitCode::SUCCESS;
@@ -146,7 +146,7 @@ async fn prune(all: bool) -> ExitCode {
         }
         // Asked again: an image of a container that has just gone is free now.
         for image in owned::images(engine).await.unwrap_or_default() {
-            if !image.in_use && !image.tags.iter().any(|tag| Some(tag) == current.as_ref()) {
+            if !image.in_use && !image.tags.iter().any(|tag| current.contains(tag)) {
                 code = say(&called(&image), owned::remove_image(engine, &image).await, code);
             }
         }

@@ -1,6 +1,7 @@
 //! The backends: Docker and the confined local process. Implements `agent::ports::Sandbox`.
 //!
 //! - [`backend`]: what a backend is.
+//! - [`consent`]: being asked before packages are downloaded.
 //! - [`enclosure`]: what a backend keeps of the thing that it started.
 //! - [`link`]: the host's end of a supervisor's pipe.
 //! - [`linked`]: the port over a link; a backend starts something and hands its pipe over.
@@ -12,6 +13,7 @@
 //! - [`seccomp`]: the system calls that code inside may make, for both backends.
 
 pub mod backend;
+pub mod consent;
 pub mod docker;
 pub mod enclosure;
 mod executing;

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that finds something missing fails there")]
 
 mod endings;
-
+mod engines;
 mod faults;
 mod isolation;
 mod lifecycle;
+mod packages;
 mod proxy;
 mod resources;
 mod support;

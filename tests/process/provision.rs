@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use codeinterp::agent::ports::SandboxError;
+use codeinterp::sandbox::consent::{Consent, PackageDownload};
 use codeinterp::sandbox::provision::{Provisioner, list_environments, prune_environments};
 use codeinterp::sandbox::{Backend, ProcessBackend};
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,37 @@ fn packages_of_the_settings_can_be_imported_without_a_network() {
 
         request.settings.packages = vec!["--index-url=http://127.0.0.1".to_owned()];
         assert!(matches!(try_start(&backend(), &request).await.err(), Some(SandboxError::Unavailable { .. })));
+    });
+}
+
+/// Agrees to no download.
+#[derive(Debug)]
+struct Never;
+
+#[async_trait::async_trait]
+impl Consent for Never {
+    async fn may_download(&self, _download: &PackageDownload) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_package_whose_download_is_declined_is_sized_and_not_downloaded() {
+    block_on(async {
+        let mut request = request();
+        // A marker that is always true makes the list one that no earlier run has built.
+        let unique = uuid::Uuid::new_v4().as_u128() % 1_000_000_000;
+        request.settings.packages = vec![format!("inflection; python_version != '2.{unique}'")];
+        let said = Mutex::new(Vec::new());
+        let progress = |progress: codeinterp::agent::ports::Progress| said.lock().unwrap().push(progress.what);
+        let error = backend().asking(Arc::new(Never)).start(&request, &progress, &CancellationToken::new()).await.err().unwrap();
+        assert!(matches!(&error, SandboxError::Unavailable { message, .. } if message.contains("did not agree")), "{error:?}");
+        let said = said.into_inner().unwrap();
+        let download = said.iter().find(|what| what.starts_with("downloading") && what.contains("inflection ")).unwrap();
+        assert!(download.contains(" kB for sandbox.packages") && download.contains("/packages/"), "{download}");
+        let packages = backend().environment().await.unwrap().root.join("packages");
+        let left = std::fs::read_dir(packages).unwrap().flatten().any(|entry| entry.path().join("inflection").exists());
+        assert!(!left);
     });
 }
 

@@ -30,7 +30,8 @@ pub(super) struct Context {
     pub arguments: HashMap<String, String>,
     /// Whether packages are downloaded: not where the image is the user's own.
     pub downloads: bool,
-    files: Vec<(String, Vec<u8>)>,
+    /// Paths in it, and contents.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 impl Context {
@@ -44,41 +45,46 @@ impl Context {
         if own.is_none() {
             files.push(("requirements/core.txt".to_owned(), CORE.as_bytes().to_vec()));
             files.push(("requirements/full.txt".to_owned(), FULL.as_bytes().to_vec()));
-            files.push(("requirements/extra.txt".to_owned(), settings.packages.join("\n").into_bytes()));
         }
-        let mut hash = Sha256::new();
-        hash.update(&base);
-        for (name, data) in &files {
-            hash.update(name);
-            hash.update([0]);
-            hash.update(data);
-        }
-        let hex: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let tag = tag(&base, &files);
         // Certificates and indexes are the host's and not part of what the image is.
         files.push(("ca.pem".to_owned(), certificates()));
-        let mut arguments = HashMap::from([("BASE".to_owned(), base.clone())]);
-        for name in PASSED_ON {
-            if let Ok(value) = std::env::var(name)
-                && !value.is_empty()
-            {
-                arguments.insert((*name).to_owned(), value);
-            }
-        }
-        Self { tag: format!("{REPOSITORY}:{hex}"), base, arguments, downloads: own.is_none(), files }
+        let arguments = arguments(&base);
+        Self { tag, base, arguments, downloads: own.is_none(), files }
     }
+}
 
-    /// The context as a tar archive. Times and owners are constant, so that the engine's layer cache is hit.
-    pub fn archive(&self) -> io::Result<Vec<u8>> {
-        let mut archive = tar::Builder::new(Vec::new());
-        for (name, data) in &self.files {
-            let mut header = tar::Header::new_gnu();
-            header.set_size(data.len() as u64);
-            header.set_mode(0o644);
-            header.set_mtime(0);
-            archive.append_data(&mut header, name, data.as_slice())?;
-        }
-        archive.into_inner()
+/// `codeinterp-sandbox:<hash>` of what is built from `base` and these files.
+pub(super) fn tag(base: &str, files: &[(String, Vec<u8>)]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(base);
+    for (name, data) in files {
+        hash.update(name);
+        hash.update([0]);
+        hash.update(data);
     }
+    let hex: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("{REPOSITORY}:{hex}")
+}
+
+/// Arguments of a build from `base`.
+pub(super) fn arguments(base: &str) -> HashMap<String, String> {
+    let passed =
+        PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok().filter(|value| !value.is_empty())?)));
+    std::iter::once(("BASE".to_owned(), base.to_owned())).chain(passed).collect()
+}
+
+/// The files as a tar archive. Times and owners are constant, so that the engine's layer cache is hit.
+pub(super) fn archive(files: &[(String, Vec<u8>)]) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, data) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        archive.append_data(&mut header, name, data.as_slice())?;
+    }
+    archive.into_inner()
 }
 
 /// Variables of the host that the build is given. Proxies are predefined build arguments and leave no trace in the
@@ -97,7 +103,7 @@ const PASSED_ON: &[&str] = &[
 ];
 
 /// The host's bundle of certificate authorities, for companies whose proxy ends TLS; empty where the host names none.
-fn certificates() -> Vec<u8> {
+pub(super) fn certificates() -> Vec<u8> {
     ["PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
         .iter()
         .filter_map(|name| std::env::var_os(name).map(PathBuf::from))
@@ -112,7 +118,7 @@ mod tests {
     #[test]
     fn the_tag_follows_the_contents_and_nothing_else() {
         let settings = SandboxSettings::default();
-        let other = SandboxSettings { packages: vec!["tabulate".to_owned()], ..SandboxSettings::default() };
+        let other = SandboxSettings { base: Some("other".to_owned()), ..SandboxSettings::default() };
         assert_eq!(Context::new(&settings).tag, Context::new(&settings).tag);
         assert_ne!(Context::new(&settings).tag, Context::new(&other).tag);
     }
@@ -120,7 +126,7 @@ mod tests {
     #[test]
     fn the_archive_is_the_same_each_time() -> io::Result<()> {
         let settings = SandboxSettings::default();
-        assert_eq!(Context::new(&settings).archive()?, Context::new(&settings).archive()?);
+        assert_eq!(archive(&Context::new(&settings).files)?, archive(&Context::new(&settings).files)?);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! - [`engine`]: finding and connecting to an engine.
 //! - [`context`]: what the image is built from, and its tag by content.
 //! - [`build`]: building it, with progress.
+//! - [`packages`]: `sandbox.packages` as a layer on top of it.
 //! - [`spec`]: how a container is made: every bound and every denial.
 //! - [`container`]: a running container as an enclosure.
 //! - [`events`]: what the engine tells of it.
@@ -14,6 +15,7 @@ mod context;
 pub mod engine;
 mod events;
 pub mod owned;
+mod packages;
 mod spec;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::engine::Engine;
 use super::backend::{Backend, StartRequest};
+use super::consent::{BySetting, Consent};
 use super::linked::open_sandbox;
 use crate::agent::ports::{Progress, Sandbox, SandboxError, Sink};
 use crate::agent::run::SandboxInfo;
@@ -38,6 +41,8 @@ pub struct DockerBackend {
     host: Option<String>,
     /// Time that an answer of the engine, and the supervisor's first word, may take.
     deadline: Duration,
+    /// Asked before packages are downloaded.
+    consent: Arc<dyn Consent>,
     /// The engine that answered; asked for again after it failed.
     engine: tokio::sync::Mutex<Option<Arc<Engine>>>,
 }
@@ -45,13 +50,20 @@ pub struct DockerBackend {
 impl DockerBackend {
     /// Connects to nothing yet.
     pub fn new() -> Self {
-        Self { host: None, deadline: engine::ANSWER, engine: tokio::sync::Mutex::default() }
+        Self { host: None, deadline: engine::ANSWER, consent: Arc::new(BySetting), engine: tokio::sync::Mutex::default() }
     }
 
     /// Uses the engine at this address, written as `DOCKER_HOST` holds it, and gives up what takes longer than `deadline`.
     #[must_use]
     pub fn at(host: &str, deadline: Duration) -> Self {
         Self { host: Some(host.to_owned()), deadline, ..Self::new() }
+    }
+
+    /// Asks there before packages are downloaded.
+    #[must_use]
+    pub fn asking(mut self, consent: Arc<dyn Consent>) -> Self {
+        self.consent = consent;
+        self
     }
 
     /// The engine. Connected to once, and again when it no longer answers.
@@ -91,7 +103,7 @@ impl Backend for DockerBackend {
         cancel: &CancellationToken,
     ) -> Result<(), SandboxError> {
         let engine = self.engine().await?;
-        build::ensure(&engine, settings, progress, cancel).await.map(|_| ())
+        build::ensure(&engine, settings, &*self.consent, progress, cancel).await.map(|_| ())
     }
 
     async fn start(
@@ -101,7 +113,7 @@ impl Backend for DockerBackend {
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let engine = self.engine().await?;
-        let image = build::ensure(&engine, &request.settings, progress, cancel).await?;
+        let image = build::ensure(&engine, &request.settings, &*self.consent, progress, cancel).await?;
         let spec = spec::create_body(&engine, &image, request)?;
         let start = async {
             let started = container::start(&engine, &request.workspace, spec).await?;

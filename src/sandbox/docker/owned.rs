@@ -7,7 +7,8 @@ use bollard::query_parameters::{
 };
 use serde::Serialize;
 
-use super::context::{Context, REPOSITORY};
+use super::build;
+use super::context::REPOSITORY;
 use super::engine::{Engine, is_going, is_not_found, refused};
 use crate::agent::ports::SandboxError;
 use crate::config::SandboxSettings;
@@ -124,9 +125,10 @@ fn own_tag(tag: &str) -> Option<String> {
     plain.strip_prefix(REPOSITORY)?.starts_with(':').then(|| plain.to_owned())
 }
 
-/// The tag of the image that these settings ask for, built or not.
-pub fn current_tag(settings: &SandboxSettings) -> String {
-    Context::new(settings).tag
+/// The tags of the images that these settings ask for, built or not.
+pub fn current_tags(settings: &SandboxSettings) -> Vec<String> {
+    let (tag, base) = build::tags(settings);
+    std::iter::once(tag).chain(base).collect()
 }
 
 /// Removes containers whose process on this machine has died. Others' containers, and those of living processes,

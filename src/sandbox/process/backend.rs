@@ -20,6 +20,7 @@ use super::{HELPER_COMMAND, paths, record};
 use crate::agent::ports::{Progress, Sandbox, SandboxError, Sink};
 use crate::agent::run::SandboxInfo;
 use crate::config::SandboxSettings;
+use crate::sandbox::consent::{BySetting, Consent};
 use crate::sandbox::provision::environment::{PACKAGES_VARIABLE, readable};
 use crate::sandbox::provision::lock::hex;
 use crate::sandbox::provision::{Environment, Provisioner, packages};
@@ -36,12 +37,21 @@ pub struct ProcessBackend {
     cache: PathBuf,
     helper: PathBuf,
     no_cgroup: bool,
+    /// Asked before packages are downloaded.
+    consent: Arc<dyn Consent>,
 }
 
 impl ProcessBackend {
     /// `cache` is the folder that [`cache_dir`](crate::config::cache_dir) gives: environments and records lie there.
     pub fn new(cache: PathBuf) -> Self {
-        Self { cache, helper: helper_program(), no_cgroup: false }
+        Self { cache, helper: helper_program(), no_cgroup: false, consent: Arc::new(BySetting) }
+    }
+
+    /// Asks there before packages are downloaded.
+    #[must_use]
+    pub fn asking(mut self, consent: Arc<dyn Consent>) -> Self {
+        self.consent = consent;
+        self
     }
 
     /// Never makes a control group, as if this user could not: memory is then bounded by the monitor's watcher and processes by their
@@ -162,7 +172,7 @@ impl Backend for ProcessBackend {
     ) -> Result<(), SandboxError> {
         let environment = Provisioner::new(self.cache.clone()).full(progress, cancel).await?;
         modules(&self.cache, &environment, progress, cancel).await?;
-        packages::provide(&environment, &settings.packages, progress, cancel).await.map(|_| ())
+        packages::provide(&environment, &settings.packages, &*self.consent, progress, cancel).await.map(|_| ())
     }
 
     async fn enrich(&self, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
@@ -179,7 +189,7 @@ impl Backend for ProcessBackend {
         // May wait for a control group to empty. Whatever it can do nothing about stays for the next start.
         let _ = tokio::task::spawn_blocking(move || record::reap(&cache)).await;
         let environment = Provisioner::new(self.cache.clone()).core(progress, cancel).await?;
-        let packages = packages::provide(&environment, &request.settings.packages, progress, cancel).await?;
+        let packages = packages::provide(&environment, &request.settings.packages, &*self.consent, progress, cancel).await?;
         let hold = environment.hold().ok();
         let modules = modules(&self.cache, &environment, progress, cancel).await?;
         let records = record::folder(&self.cache);

@@ -235,7 +235,7 @@ fn failed(doing: &str, status: &str, last: &VecDeque<String>) -> SandboxError {
 }
 
 /// What to do about a failed installation, by what the installer said.
-fn hint(text: &str) -> &'static str {
+pub fn hint(text: &str) -> &'static str {
     let has = |needle: &str| text.contains(needle);
     if has("CERTIFICATE_VERIFY_FAILED") || has("certificate verify failed") || has("UnknownIssuer") {
         "the package index's certificate is not trusted: set PIP_CERT (or SSL_CERT_FILE) to your company's CA bundle"

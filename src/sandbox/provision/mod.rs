@@ -5,6 +5,7 @@
 //! - [`environment`]: where an environment lies and how it is built.
 //! - [`installer`]: running pip or uv, with progress, cancellation and readable failures.
 //! - [`packages`]: `sandbox.packages`, resolved and downloaded by the host.
+//! - [`wheels`]: what pip chose for it, the size, and the question whether to download it.
 //! - [`inventory`]: what lies in the cache, for `sandbox list` and `sandbox prune`.
 //!
 //! May import `config` (folders) and `agent::ports` (progress, errors); nothing of the backends.
@@ -15,6 +16,7 @@ pub mod inventory;
 pub mod lock;
 pub mod packages;
 pub mod python;
+pub mod wheels;
 
 pub use environment::{Environment, Provisioner};
 pub use inventory::{EnvironmentEntry, list_environments, prune_environments};
