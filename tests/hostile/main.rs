@@ -111,10 +111,12 @@ impl<'a> Trial<'a> {
         // Whatever the cell left running works on while this is executed.
         match self.execute("print(6 * 7)").await {
             Ok(execution) => {
-                assert!(execution.exit_code != 0 || execution.stdout.contains("42"), "{place}: {execution:?}\n{}", cell.code);
-                if execution.exit_code == 0 {
+                if execution.stdout.contains("42") {
                     return;
                 }
+                // What code does to its own interpreter is its own affair, as long as a new kernel mends it.
+                let own = cell.kind == "broken interpreter";
+                assert!(execution.exit_code != 0 || own, "{place}: {execution:?}\n{}", cell.code);
             }
             Err(error) => self.gone(&error, place),
         }

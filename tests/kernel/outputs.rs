@@ -137,6 +137,7 @@ async fn a_cell_that_breaks_its_streams_does_not_break_the_next() {
     let rig = Rig::start().await;
     rig.run("import sys, os\nsys.stdout = None\nos.close(1)").await;
     rig.run("sys.stderr.close(); sys.stdout.close()").await;
+    rig.run("sys.stdout = sys.__stdout__ = sys.stderr = sys.__stderr__ = None").await;
     rig.run("import io; sys.stdout = io.StringIO(); os.dup2(2, 1)").await;
     rig.prints("print('fine')\nos.system('echo shell')", "fine\nshell\n").await;
 }

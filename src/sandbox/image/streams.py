@@ -256,8 +256,8 @@ class Capture:
         for fd in (0, 1, 2):
             os.dup2(self._null, fd)
         sys.stdin = sys.__stdin__ = io.StringIO()
-        sys.stdout = sys.__stdout__ = Stream(1)
-        sys.stderr = sys.__stderr__ = Stream(2)
+        self._streams = Stream(1), Stream(2)
+        self._install()
         _inherit_by_threads()
         os.write, os.writev = self._in_order(os.write), self._in_order(os.writev)
         os.register_at_fork(before=self._before_fork, after_in_parent=self._after_fork, after_in_child=self._in_child)
@@ -297,8 +297,12 @@ class Capture:
         os.dup2(self._null, 2)
         self._running = None
         # User code may have put something else there, or taken our streams away.
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        self._install()
         self._linger(execution)
+
+    def _install(self):
+        sys.stdout, sys.stderr = self._streams
+        sys.__stdout__, sys.__stderr__ = self._streams
 
     def _linger(self, execution):
         alive = {getattr(thread, "_codeinterp_execution", None) for thread in threading.enumerate()}
