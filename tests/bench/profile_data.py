@@ -9,12 +9,8 @@ writes `orders.csv` (13 columns; about 1.3 GB at 10 million rows, the default), 
 import sys
 from pathlib import Path
 
-import duckdb
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 ROWS = 10_000_000
+NAMES = ["orders.csv", "orders.parquet", "part.csv"]
 CHUNK = 500_000
 PART_BYTES = 50_000_000
 CITIES = ["Oslo", "Bergen", "Trondheim", "Stavanger", "Drammen", "Kristiansand", "Tromsø", "Sandnes", "Bodø", "Ålesund"]
@@ -24,6 +20,9 @@ WORDS = ["gift", "late", "fragile", "repeat", "call first", "leave at door", "no
 
 def chunk(start, rows):
     """Some rows of the table, the same for the same start."""
+    import numpy as np
+    import pyarrow as pa
+
     random = np.random.default_rng(start)
     number = np.arange(start, start + rows)
     amount = np.round(random.gamma(2.0, 40.0, rows), 2)
@@ -47,9 +46,12 @@ def chunk(start, rows):
 
 def write(folder, rows=ROWS):
     """Write what is not there yet, each file whole or not at all."""
+    import duckdb
+    import pyarrow.parquet as pq
+
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    whole, columnar, part = (folder / name for name in ("orders.csv", "orders.parquet", "part.csv"))
+    whole, columnar, part = (folder / name for name in NAMES)
     if not (whole.exists() and columnar.exists()):
         drafts = [path.with_suffix(".draft" + path.suffix) for path in (whole, columnar)]
         with pq.ParquetWriter(str(drafts[1]), chunk(0, 1).schema) as parquet:

@@ -40,6 +40,23 @@ def test_a_gzip_bomb_is_refused(tmp_path):
     assert profile(path)["error"]["kind"] == "too_large"
 
 
+def test_a_workbook_behind_a_password_is_named_as_such(write):
+    # The container that spreadsheet programs write: a compound file with a stream of this name.
+    content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1016) + "EncryptedPackage".encode("utf-16-le") + bytes(512)
+    error = write("secret.xlsx", content)["error"]
+    assert (error["kind"], "password" in error["message"]) == ("encrypted", True)
+
+
+def test_an_archive_behind_a_password_is_named_as_such(tmp_path):
+    path = tmp_path / "secret.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "a,b\n1,2\n")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bytes(data))
+    assert profile(path)["error"]["kind"] == "encrypted"
+
+
 def test_a_cell_far_out_in_a_sheet_is_refused(tmp_path):
     from openpyxl import Workbook
 

@@ -8,6 +8,8 @@ from . import cells
 GROUPING = ["'", "’", " ", "\u00a0", "\u202f", "\u2009"]
 COLUMNS = 300
 ROWS = 20_000
+# A column of amounts has none but numbers in its first rows.
+BEGINNING = 50
 
 
 def grouped(mark):
@@ -52,23 +54,26 @@ def find(body, width, delimiter):
 
 def _by_other_marks(body, width, delimiter):
     """The marks where thousands stand between blanks or apostrophes."""
-    for mark in GROUPING:
-        if mark == delimiter:
+    for column in range(min(width, COLUMNS)):
+        first = [row[column].strip() for row in body[:BEGINNING] if column < len(row)]
+        if not all(value[0] in "+-.0123456789" for value in first if value not in cells.NA_MARKERS):
             continue
-        pattern = grouped(mark)
-        for column in range(min(width, COLUMNS)):
-            texts = [row[column].strip() for row in body if column < len(row) and row[column].strip() not in cells.NA_MARKERS]
-            marked = [value for value in texts if pattern.fullmatch(value)]
-            others = [value for value in texts if not pattern.fullmatch(value)]
-            if not marked or not all(cells.NUMBER.fullmatch(value) or cells.DECIMAL_COMMA.fullmatch(value) for value in others):
-                continue
-            commas = any("," in value for value in texts)
-            if commas and (any("." in value for value in texts) or delimiter == ","):
-                continue
-            # A decimal comma is for the whole table: no column of plain decimal points may speak against it.
-            if commas and _has_points(body, width):
-                continue
-            return "," if commas else ".", mark
+        texts = [row[column].strip() for row in body if column < len(row)]
+        texts = [value for value in texts if value not in cells.NA_MARKERS]
+        found = next((mark for mark in GROUPING if mark != delimiter and any(mark in value for value in texts)), None)
+        if found is None:
+            continue
+        pattern = grouped(found)
+        others = [value for value in texts if not pattern.fullmatch(value)]
+        if len(others) == len(texts) or not all(cells.NUMBER.fullmatch(value) or cells.DECIMAL_COMMA.fullmatch(value) for value in others):
+            continue
+        commas = any("," in value for value in texts)
+        if commas and (any("." in value for value in texts) or delimiter == ","):
+            continue
+        # A decimal comma is for the whole table: no column of plain decimal points may speak against it.
+        if commas and _has_points(body, width):
+            continue
+        return "," if commas else ".", found
     return ".", None
 
 
