@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use pulldown_cmark::{Event, Parser, Tag};
+use unicode_width::UnicodeWidthStr;
 
 use super::words::{Words, status, words};
 use super::{changed, escape, numbers, sanitize};
@@ -309,7 +310,7 @@ fn first_screen(answer: &str) -> (&str, &str) {
                     if matches!(tag, Tag::List(_)) { None } else { (level <= usize::from(matches!(tag, Tag::Item))).then_some(range) };
                 level += 1;
                 let Some(range) = piece else { continue };
-                let needed = answer[range.clone()].lines().map(|line| 1 + line.chars().count() / SCREEN_COLUMNS).sum::<usize>();
+                let needed = answer[range.clone()].lines().map(|line| 1 + visible_width(line) / SCREEN_COLUMNS).sum::<usize>();
                 if lines > 0 && lines + needed > SCREEN_LINES {
                     return answer.split_at(range.start);
                 }
@@ -320,6 +321,17 @@ fn first_screen(answer: &str) -> (&str, &str) {
         }
     }
     (answer, "")
+}
+
+/// Columns of a line of markdown without the targets of its links.
+fn visible_width(line: &str) -> usize {
+    let mut width = 0;
+    let mut rest = line;
+    while let Some(at) = rest.find("](") {
+        width += rest[..at].width();
+        rest = rest[at..].split_once(')').map_or("", |(_, after)| after);
+    }
+    width + rest.width()
 }
 
 /// A part of a URI as people read it; what is no UTF-8 stays encoded.
@@ -364,6 +376,8 @@ mod tests {
         assert!(lead.starts_with("It rose.") && lead.ends_with("- finding 8\n"), "{lead}");
         assert!(rest.starts_with("- finding 9\n") && rest.ends_with("- finding 12\n"), "{rest}");
         assert_eq!(first_screen("One.\n\n- a\n- b\n  - c\n"), ("One.\n\n- a\n- b\n  - c\n", ""));
+        let links = "[5](#step-1) ".repeat(40);
+        assert_eq!(first_screen(&format!("{links}\n\n- a\n- b\n")).1, "", "targets of links take no room");
         assert_eq!(first_screen(&"x".repeat(5000)).1, "", "the first piece always stays");
     }
 
