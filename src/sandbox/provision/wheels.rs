@@ -45,7 +45,10 @@ pub fn read(line: &str) -> Result<Vec<Wheel>, SandboxError> {
         return Err(unreadable(format!("{} packages", wheels.len())));
     }
     for wheel in &wheels {
-        let word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+!".contains(c));
+        // What begins with a dash would be an option of pip.
+        let word = |text: &str| {
+            text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+!".contains(c))
+        };
         let hash = wheel.hash.strip_prefix("sha256:").unwrap_or_default();
         if !word(&wheel.name) || !word(&wheel.version) {
             return Err(unreadable("a name or version that is none".to_owned()));
