@@ -134,7 +134,7 @@ test('a report is folded by steps, and a comment in code is no heading', functio
   equal(14, vim.fn.foldclosed(16))
 end)
 
-test('tags for browsers are concealed outside of code, and charts are marked', function()
+test('tags for browsers and escapes are concealed outside of code, and charts are marked', function()
   local server = start()
   server.documents[REPORT] = table.concat({
     '![chart](artifacts/a.png)',
@@ -144,6 +144,10 @@ test('tags for browsers are concealed outside of code, and charts are marked', f
     '<details>',
     '```',
     '</details>',
+    [[33\.3\% in \\ all]],
+    '```text',
+    [[33\.3]],
+    '```',
   }, '\n')
   go_to_report()
   local namespace = vim.api.nvim_get_namespaces()['codeinterp.report']
@@ -154,7 +158,16 @@ test('tags for browsers are concealed outside of code, and charts are marked', f
       { mark[2], mark[3], mark[4].conceal or mark[4].conceal_lines or mark[4].virt_text[1][1] }
     )
   end
-  equal({ { 0, 0, '[chart] ' }, { 1, 0, '' }, { 2, 0, '' }, { 2, 20, '' }, { 6, 0, '' } }, marks)
+  equal({
+    { 0, 0, '[chart] ' },
+    { 1, 0, '' },
+    { 2, 0, '' },
+    { 2, 20, '' },
+    { 6, 0, '' },
+    { 7, 2, '' },
+    { 7, 5, '' },
+    { 7, 11, '' },
+  }, marks)
 end)
 
 test('a folded step tells how it went', function()

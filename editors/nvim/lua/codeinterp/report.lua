@@ -59,8 +59,8 @@ function M.foldtext()
   return ('▸ %s (%d lines)'):format(title, vim.v.foldend - vim.v.foldstart + 1)
 end
 
---- Makes the text of a report read well: tags that only browsers understand are concealed, and a chart says how it
---- is opened.
+--- Makes the text of a report read well: tags that only browsers understand and the backslashes of escapes are
+--- concealed, and a chart says how it is opened.
 ---@param bufnr integer
 function M.decorate(bufnr)
   vim.api.nvim_buf_clear_namespace(bufnr, namespace, 0, -1)
@@ -84,6 +84,14 @@ function M.decorate(bufnr)
         virt_text = { { '[chart] ', 'CodeInterpHintLink' } },
         virt_text_pos = 'inline',
       })
+    end
+    if not inside[i] then
+      -- A backslash before a mark of punctuation is Markdown's way to mean just that mark.
+      local at = line:find('\\%p', 1)
+      while at do
+        conceal(i - 1, at - 1, at)
+        at = line:find('\\%p', at + 2)
+      end
     end
   end
 end
