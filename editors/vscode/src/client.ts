@@ -154,6 +154,22 @@ export function createClient(spawnServer: () => Promise<ChildProcess>, hooks: Cl
   return client;
 }
 
+/** How long after a run's end its hints are asked for once more, in milliseconds. */
+const HINTS_AGAIN = 1_500;
+
+/**
+ * Has the hints of what is in sight asked for once more, a little later. Where VS Code replaced its hints while they were
+ * being drawn, those on the screen belong to an answer that it has thrown away: a click on them finds no command.
+ */
+export function renewHints(client: LanguageClient): void {
+  setTimeout(() => {
+    const feature = client.getFeature('textDocument/inlayHint');
+    for (const { document } of vscode.window.visibleTextEditors) {
+      feature.getProvider(document)?.onDidChangeInlayHints.fire();
+    }
+  }, HINTS_AGAIN);
+}
+
 function configurationItem(item: ConfigurationItem, keys: readonly string[]): unknown {
   const values = mergedSettings(keys, item.scopeUri === undefined ? undefined : vscode.Uri.parse(item.scopeUri));
   const section = item.section ?? '';

@@ -12,7 +12,7 @@ import { registerCommands } from './commands';
 import { currentUri } from './commands/kernel';
 import { keys } from './config';
 import { type Ctx, normalRow } from './ctx';
-import { methods, type RunChanged, SCHEME } from './lsp_ext';
+import { isFinal, methods, type RunChanged, SCHEME } from './lsp_ext';
 import { Reports } from './reports';
 import { Runs } from './runs';
 import { Secrets } from './secrets';
@@ -65,7 +65,12 @@ export function activate(context: vscode.ExtensionContext): void {
       progress: (token, value) => progress.update(token, value),
       showVirtual: (uri, takeFocus) => showVirtual(ctx, uri, takeFocus),
     });
-    client.onNotification(methods.runChanged, (change: RunChanged) => void runChanged(ctx, normalRow(change)));
+    client.onNotification(methods.runChanged, (change: RunChanged) => {
+      void runChanged(ctx, normalRow(change));
+      if (isFinal(change.status)) {
+        library.renewHints(client);
+      }
+    });
     client.onRequest(methods.textDocumentContentRefresh, ({ uri }: { uri: string }) => {
       fs.documentChanged(vscode.Uri.parse(uri));
       return null;
