@@ -17,7 +17,7 @@ const HTML_CHARS: usize = 200;
 /// Bytes of one displayed text (a table) that reach the model.
 const DISPLAY_BYTES: usize = 8192;
 /// Bytes of a figure's description that reach the model.
-const FIGURE_BYTES: usize = 1500;
+const FIGURE_BYTES: usize = 2500;
 /// Lines of a stream that reach the model where only samples may: enough for results, too few for a table's rows.
 const SAMPLE_LINES: usize = 200;
 /// Entries of a list (files, variables, notices) that are told.

@@ -19,6 +19,14 @@ fn png(bundle: &MimeBundle) -> Vec<u8> {
 }
 
 #[tokio::test]
+async fn a_table_is_printed_with_all_its_columns() {
+    let rig = Rig::start().await;
+    let code = "import pandas as pd\nprint(pd.DataFrame({f'a column with a name {i}': [i * 1e6] for i in range(12)}))";
+    let text = rig.run(code).await.stdout;
+    assert!((0..12).all(|column| text.contains(&format!("name {column}"))), "{text}");
+}
+
+#[tokio::test]
 async fn figures_are_shown_once_at_show_or_at_the_end_of_the_cell() {
     let rig = Rig::start().await;
     let code = "import matplotlib.pyplot as plt

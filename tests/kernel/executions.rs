@@ -113,7 +113,7 @@ async fn new_and_changed_variables_are_told_with_type_and_shape() {
     let first = rig.run("import pandas as pd\ndf = pd.DataFrame({'a': [1, 2, 3]})\nn = 5\n_hidden = 1").await;
     let told: Vec<_> = first.variables.iter().map(|v| (v.name.as_str(), v.type_name.as_str(), v.shape.clone())).collect();
     assert_eq!(told, [("df", "DataFrame", Some(vec![3, 1])), ("n", "int", None)]);
-    let second = rig.run("df['b'] = 0").await;
+    let second = rig.run("from math import sqrt\nfrom decimal import Decimal\nfrom textwrap import dedent\ndf['b'] = 0").await;
     let told: Vec<_> = second.variables.iter().map(|v| (v.name.as_str(), v.shape.clone())).collect();
     assert_eq!(told, [("df", Some(vec![3, 2]))]);
     let all = rig.sandbox.variables(None).await.unwrap();

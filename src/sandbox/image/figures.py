@@ -8,6 +8,7 @@ import dataclasses
 import glob
 import importlib.util
 import io
+import logging
 import os
 
 from matplotlib import font_manager, rcParams
@@ -64,6 +65,8 @@ def set_up():
     rcParams["figure.max_open_warning"] = 0
     if found:
         _stand_in(found[0])
+    # That the font of Chinese letters has no bold face is no news for whoever reads the output.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 def _stand_in(name):

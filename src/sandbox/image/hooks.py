@@ -15,6 +15,13 @@ INLINE = "codeinterp_inline"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def _pandas():
+    # Pandas takes the kernel for a terminal of 80 columns and would leave out the middle of a table.
+    import pandas
+
+    pandas.set_option("display.max_columns", 20, "display.width", 160)
+
+
 def _matplotlib():
     import codeinterp_inline
 
@@ -55,7 +62,7 @@ def _altair():
     altair.renderers.enable("codeinterp")
 
 
-_AFTER = {"matplotlib.pyplot": _matplotlib, "plotly.graph_objs": _plotly, "altair": _altair}
+_AFTER = {"pandas": _pandas, "matplotlib.pyplot": _matplotlib, "plotly.graph_objs": _plotly, "altair": _altair}
 
 
 class _Finder:

@@ -14,6 +14,7 @@ DESCRIBE_SECONDS = 1.0
 
 _PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
 _SKIPPED = (types.ModuleType,)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
 class _TooSlow(BaseException):
@@ -57,7 +58,7 @@ def shape(value):
 
 
 def visible(shell):
-    """The names that the user's code defined, in order, without modules and IPython's own."""
+    """The names that the user's code defined, in order, without modules, what they brought, and IPython's own."""
     hidden = shell.user_ns_hidden
     names = []
     for name, value in list(shell.user_ns.items()):
@@ -65,8 +66,17 @@ def visible(shell):
             continue
         if name in hidden and hidden[name] is value:
             continue
+        if _is_imported(value):
+            continue
         names.append(name)
     return names
+
+
+def _is_imported(value):
+    """Whether it is a function or a plain class that some module brought: those are no results."""
+    if type(value) in _FUNCTIONS or type(value) is type:
+        return value.__module__ != "__main__"
+    return False
 
 
 class Tracker:
