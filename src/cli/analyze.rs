@@ -1,6 +1,5 @@
 //! `codeinterp analyze`: steps as they happen, answer, artifacts.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::console::{Console, TerminalApproval, TerminalConsent};
-use super::{Format, SandboxArgs, cancelled_by_signals, current_dir, fail, inputs, print_json, settings};
+use super::{Format, SandboxArgs, cancelled_by_signals, current_dir, fail, inputs, output, print_json, settings};
 use crate::agent::conversation::Usage;
 use crate::agent::events::RunEvent;
 use crate::agent::execution::{ExecutionError, Truncation};
@@ -66,6 +65,10 @@ pub(super) async fn run(args: AnalyzeArgs) -> ExitCode {
         Ok(files) => files,
         Err(error) => return refuse(&args, &error),
     };
+    // Known before anything is spent.
+    if let Some(Err(error)) = args.out.as_deref().map(check_out) {
+        return refuse(&args, &error);
+    }
     let code = if args.dry_run { dry_run(&args, &session, files, cancel).await } else { analyze(&args, &session, files, cancel).await };
     session.close().await;
     code
@@ -85,6 +88,25 @@ fn open(args: &AnalyzeArgs) -> Result<Arc<Session>, RunError> {
     }
     let services: Arc<dyn Services> = Arc::new(App::asking(Arc::new(TerminalConsent)));
     Ok(Session::open(&current_dir(), services, settings(&overrides)?))
+}
+
+/// Wrong use of the command line, where one JSON value was asked for.
+pub(super) fn refuse_usage(message: &str) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let json = words.iter().any(|word| word == "--format=json") || words.windows(2).any(|pair| pair == ["--format", "json"]);
+    if json && words.first().is_some_and(|word| word == "analyze") {
+        let message = message.trim().strip_prefix("error: ").unwrap_or(message).lines().next().unwrap_or_default().to_owned();
+        let error = RunError::new(ErrorKind::Usage, message, "See `codeinterp analyze --help`.");
+        print_json(&Document::from(&Run { status: RunStatus::Failed, error: Some(error), ..Run::default() }));
+    }
+}
+
+/// Whether the folder of `--out` can be written to.
+fn check_out(out: &Path) -> Result<(), RunError> {
+    let made = std::fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out));
+    made.map(|_| ()).map_err(|error| {
+        RunError::new(ErrorKind::Usage, format!("--out {}: {error}", out.display()), "Name a folder that you may write to.")
+    })
 }
 
 /// An error before the run began.
@@ -107,9 +129,7 @@ async fn dry_run(args: &AnalyzeArgs, session: &Session, files: Vec<RunFile>, can
     let events: EventHandler = Arc::new(move |event| console.event(event));
     match session.preview(question, files, events, cancel).await {
         Ok(Some(bytes)) => {
-            let mut out = std::io::stdout().lock();
-            // A closed pipe is the reader's choice.
-            let _ = out.write_all(&bytes).and_then(|()| out.flush());
+            output::write(&bytes);
             ExitCode::SUCCESS
         }
         Ok(None) => {
@@ -166,9 +186,8 @@ fn finish(args: &AnalyzeArgs, session: &Session, console: &Console, mut run: Run
         match copy_out(&mut run, out) {
             Ok(path) => report_path = path,
             Err(error) => {
-                code = ErrorKind::Output.exit_code();
-                run.notices.push(error.message.clone());
-                eprintln!("error: {}", error.message);
+                code = error.kind.exit_code();
+                run.error.get_or_insert(error);
             }
         }
     }

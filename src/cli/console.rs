@@ -1,7 +1,7 @@
 //! A run in the terminal: spinners on a TTY, plain lines otherwise. Everything that is not ours is stripped of
 //! control sequences first.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -118,11 +118,7 @@ impl Console {
 impl State {
     /// Prints on standard output, above a spinner where there is one.
     fn print(&mut self, text: &str) {
-        let write = || {
-            let mut out = std::io::stdout().lock();
-            // A closed pipe is the reader's choice.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        };
+        let write = || super::output::write(text.as_bytes());
         match &self.spinner {
             Some(spinner) => spinner.suspend(write),
             None => write(),

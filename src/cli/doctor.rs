@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
+use super::output::say;
 use super::{Format, fail, print_json, settings};
 use crate::agent::ports::SandboxError;
 use crate::app::App;
@@ -140,16 +141,16 @@ fn folder_checks() -> Vec<Check> {
 }
 
 fn print(diagnosis: &Diagnosis) {
-    println!("codeinterp {}\n", diagnosis.version);
+    say!("codeinterp {}\n", diagnosis.version);
     for check in &diagnosis.checks {
         let mark = if check.ok { "ok " } else { "no " };
-        println!("{mark} {:<8} {:<16} {}", check.area, check.name, check.detail);
+        say!("{mark} {:<8} {:<16} {}", check.area, check.name, check.detail);
         if !check.hint.is_empty() {
-            println!("    {:<25} {}", "", check.hint);
+            say!("    {:<25} {}", "", check.hint);
         }
     }
-    println!("\n{}", diagnosis.sandbox);
+    say!("\n{}", diagnosis.sandbox);
     if diagnosis.ready {
-        println!("Try: codeinterp analyze FILE.csv");
+        say!("Try: codeinterp analyze FILE.csv");
     }
 }

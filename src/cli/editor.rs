@@ -1,6 +1,7 @@
 //! `codeinterp editor nvim`: writes the Neovim plugin that is embedded in this binary and prints its folder, so that
 //! plugin and server are always of one version.
 
+use super::output::say;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ pub fn run(editor: Editor) -> ExitCode {
     };
     match written {
         Ok(folder) => {
-            println!("{}", folder.display());
+            say!("{}", folder.display());
             ExitCode::SUCCESS
         }
         Err(error) => {

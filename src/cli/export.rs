@@ -1,6 +1,6 @@
 //! `codeinterp runs export`: a run as a notebook, a script, or markdown with its charts beside it.
 
-use std::io::Write;
+use super::output::{self, say};
 use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,9 @@ pub(super) async fn run(
         ExportFormat::Markdown => ExportKind::Markdown,
     };
     let out = out.map(|out| std::path::absolute(out).unwrap_or_else(|_| out.to_owned()));
+    if let Some(out) = &out {
+        check_target(out)?;
+    }
     let name = out.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let exported = export(&App::new(), settings, store, run, kind, name.as_deref(), cancel).await;
     if cancel.is_cancelled() {
@@ -37,8 +40,7 @@ pub(super) async fn run(
         eprintln!("{}", crate::report::escape::plain(remark));
     }
     let Some(out) = out else {
-        // A closed pipe is the reader's choice.
-        let _ = std::io::stdout().lock().write_all(exported.text.as_bytes());
+        output::write(exported.text.as_bytes());
         return Ok(());
     };
     let (Some(folder), Some(name)) = (out.parent(), out.file_name()) else {
@@ -50,6 +52,16 @@ pub(super) async fn run(
             .map_err(|error| RunError::new(ErrorKind::Output, format!("{}: {error}", artifact.path.display()), "Run it again."))?;
         write_beneath(folder, Path::new(relative), &data).map_err(|error| RunError::from(&error))?;
     }
-    println!("{}", out.display());
+    say!("{}", out.display());
     Ok(())
+}
+
+/// Only a file is replaced: not a folder, a device or a pipe, and not what a link leads to.
+fn check_target(out: &Path) -> Result<(), RunError> {
+    let refused = |what: &str, hint: &str| Err(RunError::new(ErrorKind::Usage, format!("{}: {what}", out.display()), hint));
+    match std::fs::symlink_metadata(out) {
+        Ok(found) if found.is_dir() => refused("it is a directory", "Name a file in it with --out."),
+        Ok(found) if !found.is_file() => refused("it is no regular file", "Leave out --out to print, or name a file."),
+        _ => Ok(()),
+    }
 }

@@ -10,6 +10,7 @@ pub mod editor;
 mod export;
 mod inputs;
 mod lsp;
+mod output;
 mod profile;
 mod runs;
 mod sandbox;
@@ -89,6 +90,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
+            if error.use_stderr() {
+                analyze::refuse_usage(&error.to_string());
+            }
             // Nothing is left to do where even the message can't be printed.
             let _ = error.print();
             return ExitCode::from(code);
@@ -105,7 +109,7 @@ pub fn main() -> ExitCode {
     let code = runtime.block_on(run(cli.command));
     // Reads of standard input can't be cancelled and must not hold the process.
     runtime.shutdown_timeout(std::time::Duration::from_millis(500));
-    code
+    if output::failed() { ExitCode::from(ErrorKind::Output.exit_code()) } else { code }
 }
 
 async fn run(command: Command) -> ExitCode {
@@ -143,13 +147,14 @@ fn fail(error: &RunError) -> ExitCode {
     ExitCode::from(error.kind.exit_code())
 }
 
-/// Prints a JSON value on standard output. A closed pipe is the reader's choice and no error.
+/// Prints a JSON value on standard output.
 fn print_json(value: &impl serde::Serialize) {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    if serde_json::to_writer_pretty(&mut out, value).is_ok() {
-        // As above.
-        let _ = writeln!(out);
+    match serde_json::to_vec_pretty(value) {
+        Ok(mut text) => {
+            text.push(b'\n');
+            output::write(&text);
+        }
+        Err(error) => eprintln!("error: the answer can't be written as JSON: {error}"),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::console::Console;
+use super::output::say;
 use super::{Format, SandboxArgs, cancelled_by_signals, current_dir, fail, inputs, print_json, settings};
 use crate::agent::run::ErrorKind;
 use crate::app::App;
@@ -83,7 +84,7 @@ fn print(outcomes: &[ProfileOutcome], format: Format) {
         (Format::Json, all) => print_json(&all),
         (Format::Text, all) => {
             for outcome in all {
-                println!("{}\n", crate::report::escape::plain(render(outcome, Language::English).trim_end()));
+                say!("{}\n", crate::report::escape::plain(render(outcome, Language::English).trim_end()));
             }
         }
     }

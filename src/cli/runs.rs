@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 
+use super::output::say;
 use super::{Format, cancelled_by_signals, fail, print_json, settings};
 use crate::agent::run::{ErrorKind, Run, RunError};
 use crate::config::{Overrides, state_dir};
@@ -99,11 +100,11 @@ fn list(format: Format) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if runs.is_empty() {
-        println!("No runs yet. Try: codeinterp analyze FILE");
+        say!("No runs yet. Try: codeinterp analyze FILE");
     }
     for run in &runs {
         let question = escape::plain(&run.question).replace('\n', " ");
-        println!(
+        say!(
             "{}  {:<10}  {:>2} steps  {:>2} artifacts  {}",
             run.run,
             run.status.as_str(),
@@ -118,7 +119,7 @@ fn list(format: Format) -> ExitCode {
 fn show(run: &Run, format: Format) -> ExitCode {
     match format {
         Format::Json => print_json(&super::analyze::Document::from(run)),
-        Format::Text => println!("{}", report::markdown(run, &ReportOptions::default())),
+        Format::Text => say!("{}", report::markdown(run, &ReportOptions::default())),
     }
     ExitCode::SUCCESS
 }

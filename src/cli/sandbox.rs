@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::console::{Console, TerminalConsent};
+use super::output::say;
 use super::{Format, SandboxArgs, cancelled_by_signals, fail, print_json, settings};
 use crate::agent::events::RunEvent;
 use crate::agent::ports::SandboxError;
@@ -64,7 +65,7 @@ async fn build(args: &SandboxArgs) -> ExitCode {
     let progress = |progress| console.event(&RunEvent::Progress(progress));
     match backend.provision(&settings.sandbox, &progress, &cancel).await {
         Ok(()) => {
-            println!("The {} sandbox is ready.", backend.name());
+            say!("The {} sandbox is ready.", backend.name());
             ExitCode::SUCCESS
         }
         Err(SandboxError::Cancelled) => ExitCode::from(130),
@@ -95,7 +96,7 @@ async fn list(format: Format) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if engine.is_none() {
-        println!("No Docker engine answers; only local environments are listed.");
+        say!("No Docker engine answers; only local environments are listed.");
     }
     for container in &found.containers {
         let owner = match container.owner_alive {
@@ -103,7 +104,7 @@ async fn list(format: Format) -> ExitCode {
             Some(false) => "stale",
             None => "unknown owner",
         };
-        println!(
+        say!(
             "container    {}  {}  {}  {}  {owner} ({})",
             container.name,
             container.state,
@@ -114,20 +115,15 @@ async fn list(format: Format) -> ExitCode {
     }
     for image in &found.images {
         let state = if image.in_use { "in use" } else { "not in use" };
-        println!("image        {}  {}  {}  {state}", called(image), size(image.bytes.unsigned_abs()), age(image.created));
+        say!("image        {}  {}  {}  {state}", called(image), size(image.bytes.unsigned_abs()), age(image.created));
     }
     for environment in &found.environments {
         let state = if environment.in_use { "in use" } else { "not in use" };
         let age = age(jiff::Timestamp::now().as_second().saturating_sub_unsigned(environment.age_seconds));
-        println!(
-            "environment  {}  {}  {age}  {}  {state}",
-            environment.path.display(),
-            size(environment.bytes),
-            environment.sets.join(" + ")
-        );
+        say!("environment  {}  {}  {age}  {}  {state}", environment.path.display(), size(environment.bytes), environment.sets.join(" + "));
     }
     if found.containers.is_empty() && found.images.is_empty() && found.environments.is_empty() {
-        println!("Nothing yet. `codeinterp sandbox build` makes a sandbox ready ahead of time.");
+        say!("Nothing yet. `codeinterp sandbox build` makes a sandbox ready ahead of time.");
     }
     ExitCode::SUCCESS
 }
@@ -152,7 +148,7 @@ async fn prune(all: bool) -> ExitCode {
         }
     }
     for environment in prune_environments(&cache_dir(), None) {
-        println!("removed {}", environment.path.display());
+        say!("removed {}", environment.path.display());
     }
     code
 }
@@ -168,7 +164,7 @@ fn called(image: &OwnedImage) -> String {
 fn say(what: &str, removed: Result<(), SandboxError>, code: ExitCode) -> ExitCode {
     match removed {
         Ok(()) => {
-            println!("removed {what}");
+            say!("removed {what}");
             code
         }
         Err(error) => fail(&RunError::from(&error)),

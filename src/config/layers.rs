@@ -58,6 +58,54 @@ impl Overrides {
     }
 }
 
+impl Overrides {
+    /// Names, joined by dots, that are no settings.
+    fn unknown(&self) -> Vec<String> {
+        let known = serde_json::to_value(Settings::default()).unwrap_or_default();
+        self.leaves()
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| path.split('.').try_fold(&known, |at, name| at.get(name)).is_none())
+            .collect()
+    }
+
+    /// What can be used of it, and why the rest can't. What a model may see is bounded as strictly as can be where its own
+    /// setting is wrong.
+    pub fn usable(&self) -> (Self, Vec<String>) {
+        let (mut usable, mut problems) = (Self::default(), Vec::new());
+        for (path, value) in self.leaves() {
+            let mut one = Self::default();
+            one.set(&path, value.clone());
+            match parse(&one.0, "the editor") {
+                Ok(_) => usable.set(&path, value.clone()),
+                Err(SettingsError::Value { reason, .. } | SettingsError::File { reason, .. }) => {
+                    problems.push(format!("{path}: {reason}"));
+                    if path.starts_with("privacy") {
+                        usable.set("privacy.send", "schema");
+                    }
+                }
+            }
+        }
+        (usable, problems)
+    }
+
+    /// Every value that is no object, with the names that lead to it joined by dots.
+    fn leaves(&self) -> Vec<(String, &Value)> {
+        fn walk<'a>(object: &'a Map<String, Value>, before: &str, found: &mut Vec<(String, &'a Value)>) {
+            for (name, value) in object {
+                let path = format!("{before}{name}");
+                match value {
+                    Value::Object(inner) => walk(inner, &format!("{path}."), found),
+                    other => found.push((path, other)),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.0, "", &mut found);
+        found
+    }
+}
+
 /// Why settings can't be used.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum SettingsError {
@@ -80,11 +128,16 @@ pub enum SettingsError {
 }
 
 /// Merges all layers. `editor` and `command_line` may be empty. Reads the environment and the configuration file.
+/// Settings of the file that do not exist are warned of.
 pub fn load(command_line: &Overrides, editor: &Overrides) -> Result<Settings, SettingsError> {
     let path = config_file();
     let mut merged = Map::new();
     if let Some(file) = path.as_deref().map(read_file).transpose()?.flatten() {
-        layer(&mut merged, &file, &path.unwrap_or_default().display().to_string())?;
+        let source = path.unwrap_or_default().display().to_string();
+        for name in file.unknown() {
+            tracing::warn!("{source}: there is no setting `{name}`; it is ignored");
+        }
+        layer(&mut merged, &file, &source)?;
     }
     layer(&mut merged, editor, "the editor")?;
     layer(&mut merged, &Overrides::from_environment(), "the environment")?;
@@ -181,6 +234,20 @@ mod tests {
     fn editors_may_send_flat_names_and_a_section() {
         let overrides = Overrides::from_editor(&json!({"codeinterp": {"agent.maxSteps": 3, "model": null}}));
         assert_eq!(Value::Object(overrides.0), json!({"agent": {"maxSteps": 3}}));
+    }
+
+    #[test]
+    fn a_wrong_setting_of_an_editor_is_named_and_the_others_hold() {
+        let sent = json!({"model": "any", "agent": {"maxSteps": "x", "confirm": "always"}, "privacy": {"send": "nothing"}});
+        let (usable, problems) = Overrides::from_editor(&sent).usable();
+        assert_eq!(Value::Object(usable.0), json!({"model": "any", "agent": {"confirm": "always"}, "privacy": {"send": "schema"}}));
+        assert!(problems.len() == 2 && problems.iter().any(|problem| problem.starts_with("agent.maxSteps: ")), "{problems:?}");
+    }
+
+    #[test]
+    fn settings_that_do_not_exist_are_found() {
+        let file = Overrides::from_editor(&json!({"privacy": {"sned": "schema"}, "agnt": {"maxSteps": 3}, "sandbox": {"image": "x"}}));
+        assert_eq!(file.unknown(), ["privacy.sned", "agnt.maxSteps"]);
     }
 
     #[test]

@@ -146,14 +146,15 @@ impl State {
 
     /// Reads the settings anew from all layers, the editor's being `editor`.
     pub fn load_settings(&mut self, editor: &Overrides) {
-        match config::load(&self.command_line, editor) {
-            Ok(settings) => self.user_settings = settings,
-            Err(error) => {
-                self.outbox
-                    .show(tower_lsp::gen_lsp_types::MessageType::Error, format!("codeinterp: {error}. The defaults are used instead."));
-                self.user_settings = Settings::default();
-            }
+        let (usable, problems) = editor.usable();
+        let wrong = |what: &str| self.outbox.show(tower_lsp::gen_lsp_types::MessageType::Error, format!("codeinterp: {what}"));
+        if !problems.is_empty() {
+            wrong(&format!("settings of the editor that can't be used: {}", problems.join("; ")));
         }
+        self.user_settings = config::load(&self.command_line, &usable).unwrap_or_else(|error| {
+            wrong(&format!("{error}. The defaults are used instead."));
+            Settings::default()
+        });
         self.apply_settings(self.user_settings.clone());
     }
 

@@ -85,7 +85,12 @@ fn a_table_without_rows_is_answered() {
 fn a_file_that_holds_nothing_readable_is_refused_and_said_why() {
     let workspace = Workspace::new();
     workspace.write("empty.csv", "");
-    workspace.write("garbage.csv", "\u{1}\u{0}\u{2}PK\u{0}\u{0}\u{7f}\u{0}\u{3}\u{4}");
+    // The high bytes of a linear congruential generator: all values, in no order.
+    let noise = (0..3000).scan(1_u32, |state, _| {
+        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        Some(state.to_be_bytes()[0])
+    });
+    std::fs::write(workspace.write("garbage.csv", ""), noise.collect::<Vec<u8>>()).expect("it is written");
     for (file, word) in [("empty.csv", "empty"), ("garbage.csv", "binary")] {
         let (code, run) = workspace.json(&["analyze", file, "--sandbox", "process"]);
         assert_eq!((code, &run["status"], &run["error"]["kind"]), (2, &"failed".into(), &"input".into()), "{run:#}");
@@ -125,4 +130,44 @@ fn a_wrong_setting_names_its_place() {
     let output = workspace.run(&["analyze", "ok.csv"]);
     assert_eq!(code(&output), 2);
     assert!(stderr(&output).contains("config.toml") && stderr(&output).contains("cloud"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_setting_that_does_not_exist_is_warned_of() {
+    let workspace = Workspace::new();
+    let config = workspace.folder.path().join("config/codeinterp");
+    std::fs::create_dir_all(&config).expect("a folder");
+    std::fs::write(config.join("config.toml"), "[privacy]\nsned = \"schema\"\n").expect("it is written");
+    let output = workspace.run(&["doctor"]);
+    assert!(stderr(&output).contains("privacy.sned"), "{}", stderr(&output));
+}
+
+#[test]
+fn wrong_use_is_one_object_too_where_json_is_asked_for() {
+    let workspace = Workspace::new();
+    for arguments in [&["analyze"][..], &["analyze", "x.csv", "--max-steps", "0"]] {
+        let (code, run) = workspace.json(arguments);
+        assert_eq!((code, &run["status"], &run["error"]["kind"]), (2, &"failed".into(), &"usage".into()), "{run:#}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_before_anything_runs() {
+    let workspace = Workspace::new();
+    workspace.write("ok.csv", "a\n1\n");
+    let (code, run) = workspace.json(&["analyze", "ok.csv", "--sandbox", "process", "--out", "ok.csv"]);
+    assert_eq!((code, &run["error"]["kind"], &run["total_steps"]), (2, &"usage".into(), &0.into()), "{run:#}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_that_goes_away_is_no_fault_and_a_full_disk_is() {
+    let workspace = Workspace::new();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = workspace.command(&["runs", "list"]).stdout(writer).output().expect("it runs");
+    assert_eq!((code(&output), stderr(&output).as_str()), (0, ""));
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+    let output = workspace.command(&["runs", "list"]).stdout(full).output().expect("it runs");
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
 }
