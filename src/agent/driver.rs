@@ -254,7 +254,10 @@ fn ledger_entry(destination: &str, info: &ModelInfo, request: &TurnRequest) -> L
     if holds("\nFirst rows:\n") || holds("\n前几行：\n") {
         contents.push("sample rows");
     }
-    if ["stdout", "stderr", "result", "display", "html", "error", "figure"].iter().any(|kind| holds(&format!("<data kind=\"{kind}\""))) {
+    if ["stdout", "stderr", "result", "display", "html", "error", "figure", "answer"]
+        .iter()
+        .any(|kind| holds(&format!("<data kind=\"{kind}\"")))
+    {
         contents.push("outputs");
     }
     if request.messages.iter().any(|message| !message.images.is_empty()) {

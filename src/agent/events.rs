@@ -55,7 +55,7 @@ pub enum RunEvent {
         final_answer: Option<String>,
         /// Why it failed.
         error: Option<RunError>,
-        /// The whole conversation, for follow-ups.
+        /// The whole conversation as the model had it.
         messages: Vec<Message>,
     },
 }

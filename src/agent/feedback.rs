@@ -41,10 +41,14 @@ pub struct Style<'a> {
 /// The feedback about a step.
 pub fn feedback(step: &Step, style: &Style<'_>) -> String {
     let mut text = Text { out: String::new(), language: style.language };
-    text.line(
-        &format!("**Step {}: execution result (exit_code={}):**", step.step, step.exit_code),
-        &format!("**步骤 {} 执行结果 (exit_code={}):**", step.step, step.exit_code),
-    );
+    let number = step.step;
+    let status = match style.privacy {
+        // An exit code is any number that the code likes.
+        PrivacySend::Schema if step.exit_code != 0 || step.error.is_some() => style.language.pick("failed", "失败").to_owned(),
+        PrivacySend::Schema => style.language.pick("ok", "成功").to_owned(),
+        PrivacySend::Sample | PrivacySend::Full => format!("exit_code={}", step.exit_code),
+    };
+    text.line(&format!("**Step {number}: execution result ({status}):**"), &format!("**步骤 {number} 执行结果 ({status}):**"));
     if style.privacy == PrivacySend::Schema {
         schema_only(&mut text, step);
     } else {
@@ -81,7 +85,7 @@ impl Text {
 }
 
 fn outputs(text: &mut Text, step: &Step, style: &Style<'_>) {
-    let lines = if style.privacy == PrivacySend::Full { usize::MAX } else { SAMPLE_LINES };
+    let lines = most_lines(style.privacy);
     let number = step.step;
     stream(text, "stdout", &step.stdout, number, lines);
     stream(text, "stderr", &step.stderr, number, lines);
@@ -126,6 +130,16 @@ fn outputs(text: &mut Text, step: &Step, style: &Style<'_>) {
             "代码已执行，但没有任何输出。请用 print() 输出需要查看的内容。",
         );
     }
+}
+
+/// Lines of one output that may be sent.
+fn most_lines(privacy: PrivacySend) -> usize {
+    if privacy == PrivacySend::Full { usize::MAX } else { SAMPLE_LINES }
+}
+
+/// As much of a text that quotes the data as of an output may be sent.
+pub fn excerpt(text: &str, privacy: PrivacySend) -> String {
+    head(text, DISPLAY_BYTES, most_lines(privacy))
 }
 
 fn nothing_seen(step: &Step) -> bool {
@@ -202,7 +216,11 @@ fn variable(variable: &Variable) -> String {
         Some(shape) if !shape.is_empty() => format!(" [{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×")),
         _ => String::new(),
     };
-    format!("{}: {}{shape}", untrusted::name(&variable.name), untrusted::name(&variable.type_name))
+    format!("{}{shape}", kind(variable))
+}
+
+fn kind(variable: &Variable) -> String {
+    format!("{}: {}", untrusted::name(&variable.name), untrusted::name(&variable.type_name))
 }
 
 fn list(text: &mut Text, english: &str, chinese: &str, entries: &[String]) {
@@ -216,14 +234,13 @@ fn list(text: &mut Text, english: &str, chinese: &str, entries: &[String]) {
     text.line(&format!("{english}: {shown}"), &format!("{chinese}: {shown}"));
 }
 
-/// Names and types only: nothing that a value could hide in. Names are told where the code itself spells them.
+/// Names and types only: nothing that a value could hide in, sizes and counts neither. Names are told where the code
+/// itself spells them.
 fn schema_only(text: &mut Text, step: &Step) {
-    let (out, err) = (step.stdout.len(), step.stderr.len());
-    if out + err > 0 {
-        let lines = step.stdout.lines().count() + step.stderr.lines().count();
+    if !(step.stdout.is_empty() && step.stderr.is_empty()) {
         text.line(
-            &format!("Output: {} bytes in {lines} lines; the person sees it, the privacy setting keeps it from you.", out + err),
-            &format!("输出：{} 字节，{lines} 行；用户可以看到，但隐私设置不允许发送给你。", out + err),
+            "It wrote output: the person sees it, the privacy setting keeps it from you.",
+            "有输出：用户可以看到，但隐私设置不允许发送给你。",
         );
     }
     if let Some(error) = &step.error {
@@ -232,13 +249,12 @@ fn schema_only(text: &mut Text, step: &Step) {
     }
     let spelled = |name: &str| !name.is_empty() && step.code.contains(name);
     let variables: Vec<String> =
-        step.variables.iter().filter(|entry| spelled(&entry.name) && spelled_type(&entry.type_name)).map(variable).collect();
+        step.variables.iter().filter(|entry| spelled(&entry.name) && spelled_type(&entry.type_name)).map(kind).collect();
     list(text, "New or changed variables", "新增或改变的变量", &variables);
     let files: Vec<String> = step.files.iter().filter(|file| spelled(&file.path)).map(|file| untrusted::name(&file.path)).collect();
     list(text, "New files", "新文件", &files);
     if !step.artifacts.is_empty() {
-        let count = step.artifacts.len();
-        text.line(&format!("Charts and files shown to the person: {count}"), &format!("展示给用户的图表和文件：{count}"));
+        text.line("Charts or files were shown to the person.", "已向用户展示图表或文件。");
     }
 }
 
@@ -373,7 +389,20 @@ mod tests {
         step.result = Some("CANARY".to_owned());
         let text = feedback(&step, &style(PrivacySend::Schema));
         assert!(!text.to_lowercase().contains("canary"), "{text}");
-        assert!(text.contains("df: DataFrame [3×2]") && text.contains("out/a.csv"), "{text}");
+        assert!(text.contains("df: DataFrame") && text.contains("out/a.csv"), "{text}");
+    }
+
+    #[test]
+    fn with_schema_no_number_that_code_could_choose_is_told() {
+        let told = |exit_code, stdout: &str, rows| {
+            let mut step = Step { exit_code, stdout: stdout.to_owned(), ..rich_step() };
+            step.variables[0].shape = Some(vec![rows]);
+            step.artifacts = vec!["a.png".to_owned(); usize::from(rows > 5) + 1];
+            feedback(&step, &style(PrivacySend::Schema))
+        };
+        assert!(told(42, "x", 3).starts_with("**Step 2: execution result (failed):**"));
+        assert!(told(0, "x", 3).starts_with("**Step 2: execution result (ok):**"));
+        assert_eq!(told(42, "x\n", 3), told(43, "x\nyy\n", 7));
     }
 
     #[test]

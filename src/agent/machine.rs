@@ -92,7 +92,7 @@ impl<'a> Machine<'a> {
         self.proceed(Duration::ZERO)
     }
 
-    /// The whole conversation, for follow-ups.
+    /// The whole conversation.
     pub fn into_messages(self) -> Vec<Message> {
         self.messages
     }
@@ -364,7 +364,7 @@ impl<'a> Machine<'a> {
         self.budget.executed(&step);
         let style = Style {
             language: self.words.0,
-            privacy: if self.model.language_model { self.settings.privacy } else { PrivacySend::Full },
+            privacy: self.settings.seen_by(&self.model),
             vision: self.model.vision,
             variables_lost,
             surroundings: Surroundings { files: &self.task.files, profiles: &self.task.profiles, workdir: &self.sandbox.workdir },

@@ -9,6 +9,7 @@
 //! - [`changes`]: how what a run showed differs from what it showed before.
 //! - [`evidence`]: which step printed a number of the answer.
 //! - [`record`]: an execution taken into the record, with its artifacts.
+//! - [`history`]: earlier runs as a follow-up's model is told of them.
 //! - [`untrusted`]: marks and escapes text that people did not write.
 //! - [`ports`]: the traits that the loop needs of the outside: a model, a sandbox, an artifact store.
 //! - [`conversation`]: messages to and turns from a model.
@@ -31,6 +32,7 @@ pub mod execution;
 pub mod failure;
 pub mod feedback;
 pub mod hints;
+pub mod history;
 pub mod machine;
 pub mod parse;
 pub mod ports;

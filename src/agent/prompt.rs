@@ -10,7 +10,7 @@ use super::conversation::{Message, Role, ToolSpec, TurnRequest};
 use super::ports::ModelInfo;
 use super::run::SandboxInfo;
 use super::task::{LoopSettings, Task};
-use super::untrusted;
+use super::{transcript, untrusted};
 use crate::config::{PrivacySend, Protocol};
 use crate::profile::{Detail, Language, Profile, ProfileOutcome, render_with};
 
@@ -67,7 +67,8 @@ pub fn python_tool(language: Language) -> ToolSpec {
 pub fn opening(settings: &LoopSettings, sandbox: &SandboxInfo, task: &Task, tools: bool) -> Vec<Message> {
     let language = Language::of(&task.question);
     let mut messages = vec![Message::text(Role::System, rules(settings, sandbox, task, tools, language))];
-    messages.extend(task.history.iter().filter(|message| message.role != Role::System).cloned());
+    let history = task.history.iter().filter(|message| message.role != Role::System).cloned().collect();
+    messages.extend(if tools { history } else { transcript::without_tools(history) });
     messages.push(Message::text(Role::User, question(settings, task, language)));
     messages
 }
@@ -139,16 +140,15 @@ fn question(settings: &LoopSettings, task: &Task, language: Language) -> String 
     let mut text = task.question.trim().to_owned();
     if let Some(selection) = &task.selection {
         let (first, last) = (selection.place.start_line + 1, selection.place.end_line + 1);
-        let document = untrusted::name(&selection.place.document);
-        let file = untrusted::name(&selection.file);
-        text.push_str("\n\n");
+        let (file, document) = (attribute(&selection.file), attribute(&base_name(&selection.place.document)));
         let line = match language {
-            Language::English => format!("The question is about lines {first} to {last} of {document}; they are in the file `{file}`."),
-            Language::Chinese => format!("问题针对 {document} 的第 {first} 到 {last} 行，内容在文件 `{file}` 中。"),
+            Language::English => format!("The question is about lines {first} to {last} of a document; they are in the file named here."),
+            Language::Chinese => format!("问题针对某文档的第 {first} 到 {last} 行，内容在下面所列的文件中。"),
         };
-        text.push_str(&line);
+        let marks = format!("kind=\"selection\" file=\"{file}\" document=\"{document}\"");
+        let _ = write!(text, "\n\n{line}\n{}", untrusted::section(&marks, &format!("{first}-{last}")));
         if selection.header_added {
-            text.push_str(language.pick(" The header line was put before them.", "已在其前加上表头行。"));
+            text.push_str(language.pick("\nThe header line was put before them.", "\n已在其前加上表头行。"));
         }
     }
     for remark in &task.remarks {
@@ -156,12 +156,8 @@ fn question(settings: &LoopSettings, task: &Task, language: Language) -> String 
         text.push_str(remark);
     }
     for outcome in &task.profiles {
-        let section = profile_section(outcome, settings, language);
-        // A follow-up's history tells unchanged files already.
-        if !task.history.iter().any(|message| message.content.contains(&section)) {
-            text.push_str("\n\n");
-            text.push_str(&section);
-        }
+        text.push_str("\n\n");
+        text.push_str(&profile_section(outcome, settings, language));
     }
     text
 }
@@ -186,7 +182,22 @@ fn profile_section(outcome: &ProfileOutcome, settings: &LoopSettings, language: 
             text.push_str(&sample(profile, language));
         }
     }
-    untrusted::section(&format!("kind=\"profile\" file=\"{}\"", untrusted::name(outcome.file()).replace('"', "'")), &text)
+    untrusted::section(&format!("kind=\"profile\" file=\"{}\"", attribute(outcome.file())), &text)
+}
+
+/// A name as the value of a section's attribute.
+fn attribute(name: &str) -> String {
+    untrusted::name(name).replace('"', "'")
+}
+
+/// The file name of a document's URI or path: where a person keeps it is nobody's business.
+fn base_name(document: &str) -> String {
+    let path = url::Url::parse(document).ok().and_then(|uri| uri.to_file_path().ok());
+    let name = path.as_deref().and_then(std::path::Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| {
+        let path = document.split(['?', '#']).next().unwrap_or_default();
+        path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+    })
 }
 
 /// The first rows as text, cells divided by ` | `.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conversation::Usage;
 use super::execution::{ExecutionError, FigureDescription, FileChange, Output, Truncation, Variable};
+use crate::config::PrivacySend;
 use crate::profile::ProfileOutcome;
 
 /// How far a run is.
@@ -226,6 +227,9 @@ pub struct Run {
     pub artifacts: Vec<Artifact>,
     /// The model's name; `playbook` for the built-in analysis.
     pub model: String,
+    /// How much of the data its model could see; everything where it was the playbook, which sends nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<PrivacySend>,
     /// Tokens over all turns.
     pub usage: Usage,
     /// Where the code ran.
@@ -260,7 +264,7 @@ pub struct Run {
     /// What was sent where.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ledger: Vec<LedgerEntry>,
-    /// The conversation, for follow-ups.
+    /// The conversation as the model had it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<super::conversation::Message>,
 }
@@ -269,5 +273,10 @@ impl Run {
     /// Whether a person's own code ran, without any question or model.
     pub fn is_code(&self) -> bool {
         self.model == "none" && self.changes.is_none()
+    }
+
+    /// Whether code and answer may be a language model's, as far as the record can tell: neither a person's own nor the playbook's.
+    pub fn by_language_model(&self) -> bool {
+        self.model != "playbook" && !self.is_code()
     }
 }

@@ -1,7 +1,7 @@
 //! What the loop is given.
 
 use super::conversation::Message;
-use super::ports::PutFile;
+use super::ports::{ModelInfo, PutFile};
 use super::run::SelectionInfo;
 use crate::config::{AgentSettings, PrivacySend, Protocol, Settings};
 use crate::profile::ProfileOutcome;
@@ -19,7 +19,7 @@ pub struct Task {
     pub profiles: Vec<ProfileOutcome>,
     /// The lines that the question is about, and which of the files holds them.
     pub selection: Option<TaskSelection>,
-    /// Messages of the run that this one follows up; empty for a new one.
+    /// What is told of the runs that this one follows up, with tool calls; empty for a new one. See [`super::history`].
     pub history: Vec<Message>,
     /// Sentences that the model should know: variables lost, a file that changed.
     pub remarks: Vec<String>,
@@ -49,6 +49,13 @@ pub struct LoopSettings {
     pub privacy: PrivacySend,
     /// Rows that the model's code is told to load at most.
     pub max_rows: u64,
+}
+
+impl LoopSettings {
+    /// How much of the data this model may see. The playbook sends nothing anywhere, so it sees all.
+    pub fn seen_by(&self, model: &ModelInfo) -> PrivacySend {
+        if model.language_model { self.privacy } else { PrivacySend::Full }
+    }
 }
 
 impl From<&Settings> for LoopSettings {

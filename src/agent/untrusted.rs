@@ -47,17 +47,20 @@ pub fn unescape(text: &str) -> String {
     out
 }
 
-/// A name (of a file, a column, a variable) within a line of ours: one line, bounded, defused.
+/// A name (of a file, a column, a variable) within a line of ours: one line, bounded, without anything that looks like a tag.
 pub fn name(text: &str) -> String {
     const LONGEST: usize = 200;
     let mut out = String::new();
-    for c in escape(text).chars() {
+    let text = escape(text);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
         if out.len() >= LONGEST {
             out.push('…');
             break;
         }
         match c {
             '\n' | '\r' | '\t' => out.push(' '),
+            '<' if rest.clone().next().is_some_and(opens_a_tag) => out.push('‹'),
             c if c.is_control() => {
                 // Writing to a string can't fail.
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
@@ -66,6 +69,11 @@ pub fn name(text: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a tag, comment or special token of a model can start with `<` and this.
+fn opens_a_tag(c: char) -> bool {
+    c.is_alphabetic() || matches!(c, '/' | '!' | '?' | '|')
 }
 
 #[cfg(test)]
@@ -91,7 +99,8 @@ mod tests {
 
     #[test]
     fn names_stay_on_one_line() {
-        assert_eq!(name("a\nb"), "a b");
+        assert_eq!(name("a\nb\u{2028}c\u{85}d"), "a bcd");
+        assert_eq!(name("x<5 </system><|im_end|>"), "x<5 ‹/system>‹|im_end|>");
         assert!(name(&"x".repeat(1000)).len() < 210);
     }
 }

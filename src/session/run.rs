@@ -10,9 +10,10 @@ use super::worker::{RunJob, Worker};
 use super::workspace_sandbox::WorkspaceSandbox;
 use crate::agent::Agent;
 use crate::agent::changes::Changes;
-use crate::agent::conversation::Message;
 use crate::agent::events::RunEvent;
-use crate::agent::ports::{ArtifactStore, FileSource};
+use crate::agent::hints::Surroundings;
+use crate::agent::history::{Present, history};
+use crate::agent::ports::{ArtifactStore, FileSource, Sandbox};
 use crate::agent::run::{ErrorKind, Run, RunError, RunStatus};
 use crate::agent::task::{LoopSettings, Task, TaskSelection};
 use crate::profile::ProfileOutcome;
@@ -20,6 +21,9 @@ use crate::report;
 
 /// The profiler's word for a file without any byte.
 const EMPTY: &str = "empty";
+
+/// Runs of a chain of follow-ups that a model is told of: the last ones.
+const MAX_EARLIER: usize = 10;
 
 /// Largest input that is kept with a record, in bytes.
 const MAX_KEPT_INPUT: usize = 8 << 20;
@@ -93,7 +97,15 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     }
     let uses_model = matches!(job.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. });
     let model = if uses_model { Some(worker.services.model(&job.settings).map_err(|error| RunError::from(&error))?) } else { None };
-    job.live.change(|run| run.model = model.as_ref().map_or_else(|| "none".to_owned(), |model| model.info().name));
+    let settings = LoopSettings::from(&job.settings);
+    job.live.change(|run| {
+        run.model = model.as_ref().map_or_else(|| "none".to_owned(), |model| model.info().name);
+        // The code of a rerun is its parent's.
+        run.privacy = match &model {
+            Some(model) => Some(settings.seen_by(&model.info())),
+            None => parent.as_ref().and_then(|parent| parent.privacy),
+        };
+    });
     // The record is on disk from here on, so that a crash loses nothing that was asked.
     worker.store.save_run(&job.live.snapshot()).await.map_err(|error| RunError::from(&error))?;
 
@@ -104,7 +116,15 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         readable(&profiles, model.info().language_model)?;
     }
 
-    let (history, remarks) = history_of(worker, job, parent.as_deref(), &sandbox, sink);
+    let remarks = remarks(worker, job, parent.as_deref(), &sandbox, sink);
+    let history = match (&job.request.kind, &parent, &model) {
+        (RunKind::FollowUp { .. }, Some(parent), Some(model)) => {
+            let surroundings = Surroundings { files: &put, profiles: &profiles, workdir: &sandbox.info().workdir };
+            let present = Present { privacy: settings.seen_by(&model.info()), surroundings };
+            history(earlier(worker, parent).iter().map(Arc::as_ref), &present)
+        }
+        _ => Vec::new(),
+    };
     let task = Task {
         run: job.live.snapshot().run.clone(),
         question: job.request.question().to_owned(),
@@ -118,12 +138,7 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         history,
         remarks,
     };
-    let agent = Agent {
-        sandbox: &*sandbox,
-        artifacts: &worker.store,
-        settings: LoopSettings::from(&job.settings),
-        approval: job.request.approval.as_deref(),
-    };
+    let agent = Agent { sandbox: &*sandbox, artifacts: &worker.store, settings, approval: job.request.approval.as_deref() };
     match (&job.request.kind, model) {
         (RunKind::Ask { .. } | RunKind::FollowUp { .. }, Some(model)) => agent.run(&*model, &task, sink, cancel).await,
         (RunKind::Code { code }, _) => agent.execute(&task, std::slice::from_ref(code), sink, cancel).await,
@@ -191,21 +206,30 @@ async fn keep_inputs(worker: &Worker, run: &str, files: &[RunFile]) -> Result<()
     Ok(())
 }
 
-/// What a follow-up goes on from, and what its model must know: are the variables still there?
-fn history_of(
+/// The runs that a follow-up goes on from, oldest first. A rerun stands for the run that it repeats.
+fn earlier(worker: &Worker, parent: &Arc<Run>) -> Vec<Arc<Run>> {
+    let mut runs = vec![Arc::clone(parent)];
+    while let Some(first) = runs.last().filter(|first| first.changes.is_none() && runs.len() < MAX_EARLIER) {
+        // One that was deleted meanwhile is where the history begins.
+        let Some(Ok(run)) = first.parent.as_deref().map(|id| worker.store.load(id)) else { break };
+        runs.push(Arc::new(run));
+    }
+    runs.reverse();
+    runs
+}
+
+/// What a follow-up's model must know: are the variables still there?
+fn remarks(
     worker: &Worker,
     job: &RunJob,
     parent: Option<&Run>,
     sandbox: &WorkspaceSandbox,
     sink: &(dyn Fn(RunEvent) + Send + Sync),
-) -> (Vec<Message>, Vec<String>) {
-    let (RunKind::FollowUp { .. }, Some(parent)) = (&job.request.kind, parent) else { return (Vec::new(), Vec::new()) };
-    let mut remarks = Vec::new();
-    if worker.kernels.get(&parent.run) != Some(&sandbox.kernel_number()) {
-        sink(RunEvent::Notice("The variables of the earlier run are gone; its code can be run again.".to_owned()));
-        remarks.push(
-            "The kernel was replaced since the last question: no variable of it exists any more. Load what you need again.".to_owned(),
-        );
+) -> Vec<String> {
+    let (RunKind::FollowUp { .. }, Some(parent)) = (&job.request.kind, parent) else { return Vec::new() };
+    if worker.kernels.get(&parent.run) == Some(&sandbox.kernel_number()) {
+        return Vec::new();
     }
-    (parent.messages.clone(), remarks)
+    sink(RunEvent::Notice("The variables of the earlier run are gone; its code can be run again.".to_owned()));
+    vec!["The kernel was replaced since the last question: no variable of it exists any more. Load what you need again.".to_owned()]
 }

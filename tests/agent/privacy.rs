@@ -57,7 +57,7 @@ async fn with_schema_no_value_reaches_the_model_even_if_its_code_prints_it() {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
     assert!(!text.contains("CANARYError") && !text.contains("kind=\\\"stdout"), "{text}");
-    assert!(text.contains("- pay: float64") && text.contains("exit_code=1"), "{text}");
+    assert!(text.contains("- pay: float64") && text.contains("(failed)") && !text.contains("exit_code"), "{text}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A scripted sandbox and a scripted model.
 //!
 //! The model executes what the question says after `run:` and then concludes. The sandbox knows a few words: `chart`
-//! draws, `raise` fails, `forever` works until it is interrupted, `flood` prints without end until it is interrupted,
+//! draws, `secret` prints what the code does not spell, `raise` fails, `forever` works until it is interrupted, `flood` prints without end until it is interrupted,
 //! everything else prints itself.
 
 use std::path::PathBuf;
@@ -36,6 +36,7 @@ pub struct Rig {
 #[derive(Default)]
 pub struct Scripted {
     files: Mutex<Vec<(String, Vec<u8>)>>,
+    asked: Mutex<Vec<String>>,
     running: AtomicUsize,
 }
 
@@ -48,6 +49,11 @@ impl Rig {
     pub fn files(&self) -> Vec<(String, String)> {
         let files = self.scripted.files.lock().unwrap();
         files.iter().map(|(name, data)| (name.clone(), String::from_utf8_lossy(data).into_owned())).collect()
+    }
+
+    /// The latest request to the model, as text.
+    pub fn asked(&self) -> String {
+        self.scripted.asked.lock().unwrap().last().cloned().unwrap_or_default()
     }
 
     /// Sandboxes that were started and not stopped.
@@ -63,7 +69,7 @@ impl Services for Rig {
     }
 
     fn model(&self, _: &Settings) -> Result<Arc<dyn Model>, ModelError> {
-        Ok(Arc::new(ScriptedModel))
+        Ok(Arc::new(ScriptedModel(self.scripted.clone())))
     }
 
     fn state_dir(&self) -> PathBuf {
@@ -189,7 +195,7 @@ impl Sandbox for ScriptedSandbox {
             execution.exit_code = 1;
             execution.error = Some(failed("ZeroDivisionError"));
         } else {
-            execution.stdout = format!("{}\n", code.trim());
+            execution.stdout = format!("{}\n", code.trim().replace("secret", "CANARY"));
             events(ExecutionEvent::Stream(StreamName::Stdout, execution.stdout.clone()));
             execution.outputs.push(Output::Stream { name: StreamName::Stdout, text: execution.stdout.clone() });
         }
@@ -235,7 +241,7 @@ impl Sandbox for ScriptedSandbox {
     }
 }
 
-struct ScriptedModel;
+struct ScriptedModel(Arc<Scripted>);
 
 #[async_trait]
 impl Model for ScriptedModel {
@@ -244,6 +250,7 @@ impl Model for ScriptedModel {
     }
 
     async fn turn(&self, request: &TurnRequest, _: Sink<'_, TurnDelta>, _: &CancellationToken) -> Result<Turn, ModelError> {
+        self.0.asked.lock().unwrap().push(serde_json::to_string(&request.messages).unwrap());
         let asked = request.messages.iter().rposition(|message| message.content.contains("run:"));
         let acted = request.messages.iter().rposition(|message| !message.tool_calls.is_empty());
         let turn = |text: &str, tool_calls: Vec<ToolCall>, finish| Turn {

@@ -58,15 +58,12 @@ impl Dialogue {
         let asked = &messages[at].content;
         let question = asked.split("\n\n").next().unwrap_or_default().trim().to_owned();
         let rules = messages.first().map(|message| message.content.as_str()).unwrap_or_default();
-        let profiled: Vec<&str> = messages[..=at].iter().flat_map(|message| profiled(&message.content)).collect();
+        let profiled: Vec<&str> = profiled(asked).collect();
         let mut files = names(rules, &profiled);
-        // A follow-up's profiles may stand in an earlier message.
-        for message in messages[..=at].iter().filter(|message| message.role == Role::User) {
-            for file in &mut files {
-                if let Some(section) = profile_of(&message.content, &file.name) {
-                    let (load, row_limit) = loading(section).unzip();
-                    (file.load, file.row_limit, file.fault) = (load, row_limit.flatten(), fault(section));
-                }
+        for file in &mut files {
+            if let Some(section) = profile_of(asked, &file.name) {
+                let (load, row_limit) = loading(section).unzip();
+                (file.load, file.row_limit, file.fault) = (load, row_limit.flatten(), fault(section));
             }
         }
         let told: Vec<&str> =
@@ -147,6 +144,12 @@ fn split_steps(text: &str) -> Vec<StepSeen> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::hints::Surroundings;
+    use crate::agent::history::{Present, history};
+    use crate::agent::prompt::opening;
+    use crate::agent::run::{Run, SandboxInfo, Step};
+    use crate::agent::task::{LoopSettings, Task};
+    use crate::config::{PrivacySend, Settings};
 
     #[test]
     fn question_files_and_outputs_are_read_from_the_conversation() {
@@ -186,5 +189,22 @@ mod tests {
         assert_eq!(dialogue.files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["a, b.csv", "c.csv"]);
         assert_eq!(dialogue.files[0].fault.as_deref(), Some("it holds binary data"));
         assert_eq!(dialogue.files[1].fault, None);
+    }
+
+    #[test]
+    fn a_follow_up_is_read_behind_what_is_told_of_earlier_runs() {
+        let step = Step { step: 1, code: "print(1)".to_owned(), stdout: "1\n".to_owned(), ..Step::default() };
+        let earlier = Run {
+            question: "Describe it".to_owned(),
+            model: "playbook".to_owned(),
+            steps: vec![step],
+            final_answer: Some("It is 1.".to_owned()),
+            ..Run::default()
+        };
+        let present = Present { privacy: PrivacySend::Full, surroundings: Surroundings::default() };
+        let task = Task { question: "How many rows?".to_owned(), history: history([&earlier], &present), ..Task::default() };
+        let settings = LoopSettings::from(&Settings::default());
+        let dialogue = Dialogue::of(&opening(&settings, &SandboxInfo::default(), &task, false));
+        assert_eq!((dialogue.question.as_str(), dialogue.steps.len()), ("How many rows?", 0));
     }
 }
