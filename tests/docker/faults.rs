@@ -198,16 +198,19 @@ async fn a_start_that_is_cancelled_leaves_nothing() {
         proxy.break_requests(call, Fault::Silence);
         let (backend, cancel) = (DockerBackend::at(&proxy.address, DEADLINE), CancellationToken::new());
         let request = request("cancelled");
+        let engine = engine().await;
+        // Cancelled when the container is there: the request that is broken may reach the engine later than the proxy.
         let cancelled = async {
-            while proxy.hits() == 0 {
-                tokio::task::yield_now().await;
+            let mut ticks = tokio::time::interval(Duration::from_millis(20));
+            while proxy.hits() == 0 || containers_of(&engine, "cancelled").await.is_empty() {
+                ticks.tick().await;
             }
             cancel.cancel();
         };
         let both = async { tokio::join!(backend.start(&request, &|_| (), &cancel), cancelled) };
         let (started, ()) = tokio::time::timeout(BOUND, both).await.expect("it is cancelled by the deadline");
         assert_eq!(started.err(), Some(SandboxError::Cancelled), "{call:?}");
-        assert!(wait_gone(&engine().await, "cancelled").await, "{call:?}: a container was left");
+        assert!(wait_gone(&engine, "cancelled").await, "{call:?}: a container was left");
     }
 }
 
