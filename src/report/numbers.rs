@@ -1,10 +1,13 @@
 //! Numbers of an answer: each links to the step that printed it, and one that nothing holds is marked.
 
+use std::collections::BTreeSet;
+
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::sanitize;
 use crate::agent::evidence::{Evidence, Sources, Support, numbers};
 use crate::agent::run::Run;
+use crate::profile::ProfileOutcome;
 
 /// Stands behind a number that no step printed.
 pub(super) const MARK: &str = "†";
@@ -19,7 +22,7 @@ pub(super) struct Linked {
 }
 
 /// `answer` with a link at each number that a step printed; `anchor` names the place of a step in the document.
-/// Code, links and headings stay as they are.
+/// Code, links, headings and names of the run's files stay as they are.
 pub(super) fn linked(answer: &str, run: &Run, anchor: impl Fn(u32) -> String) -> Linked {
     let mut linked = Linked { text: answer.to_owned(), unsupported: false };
     if run.steps.is_empty() {
@@ -27,9 +30,13 @@ pub(super) fn linked(answer: &str, run: &Run, anchor: impl Fn(u32) -> String) ->
     }
     let evidence = Evidence::of(&Sources::of_run(run));
     let plain = plain_ranges(answer);
+    let names = name_ranges(answer, run);
     // From the end, so that places before stay where they are.
     for number in numbers(answer).into_iter().rev() {
         if !plain.iter().any(|range| range.start <= number.range.start && number.range.end <= range.end) {
+            continue;
+        }
+        if names.iter().any(|range| range.start < number.range.end && number.range.start < range.end) {
             continue;
         }
         match evidence.support(&number) {
@@ -45,6 +52,29 @@ pub(super) fn linked(answer: &str, run: &Run, anchor: impl Fn(u32) -> String) ->
         }
     }
     linked
+}
+
+/// Where the answer names a file of the run, whole or without its folder.
+fn name_ranges(answer: &str, run: &Run) -> Vec<std::ops::Range<usize>> {
+    // A name may be escaped as markdown: it is looked for in the text without those backslashes.
+    let mut text = String::with_capacity(answer.len());
+    let mut places = Vec::with_capacity(answer.len() + 1);
+    let mut rest = answer.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        if c == '\\' && rest.peek().is_some_and(|(_, next)| next.is_ascii_punctuation()) {
+            continue;
+        }
+        text.push(c);
+        places.extend(at..at + c.len_utf8());
+    }
+    places.push(answer.len());
+    let files = run.inputs.iter().map(|input| input.name.as_str());
+    let files = files.chain(run.files.iter().map(ProfileOutcome::file)).chain(run.artifacts.iter().map(|artifact| artifact.name.as_str()));
+    let files = files.chain(run.steps.iter().flat_map(|step| step.files.iter().map(|file| file.path.as_str())));
+    let names: BTreeSet<&str> = files.flat_map(|name| [name, name.rsplit('/').next().unwrap_or(name)]).collect();
+    // A name of digits alone can't be told from a number.
+    let names = names.into_iter().filter(|name| name.chars().any(char::is_alphabetic));
+    names.flat_map(|name| text.match_indices(name).map(|(at, found)| places[at]..places[at + found.len()]).collect::<Vec<_>>()).collect()
 }
 
 /// Where the text is plain words.
@@ -92,6 +122,20 @@ mod tests {
     fn a_number_links_to_the_step_that_printed_it() {
         check("**150** rows of 2024, mean 5.84.", "**[150](#step-1)** rows of 2024, mean [5.84](#step-2).");
         check("| n |\n|---|\n| 150 |\n", "| n |\n|---|\n| [150](#step-1) |\n");
+    }
+
+    #[test]
+    fn a_number_within_the_name_of_a_file_is_none() {
+        let input =
+            |name: &str| crate::agent::run::InputFile { name: name.to_owned(), source: String::new(), sha256: String::new(), bytes: 1 };
+        let run = Run { inputs: vec![input("data/名 %[150].csv"), input("150")], ..run() };
+        for (answer, expected) in [
+            ("名 %[150].csv has 150 rows", "名 %[150].csv has [150](#step-1) rows"),
+            ("名 %\\[150\\].csv has 150 rows", "名 %\\[150\\].csv has [150](#step-1) rows"),
+            ("data/名 %[150].csv", "data/名 %[150].csv"),
+        ] {
+            assert_eq!(linked(answer, &run, |step| format!("step-{step}")).text, expected);
+        }
     }
 
     #[test]

@@ -55,11 +55,28 @@ pub fn sanitize(markdown: &str, artifacts: &HashSet<&str>, folder: &str) -> Stri
     }
     let mut out = String::with_capacity(text.len() + 64);
     let written = pulldown_cmark_to_cmark::cmark(events.iter(), &mut out, options);
+    unescape_decimals(&mut out);
     if written.is_err() || !is_safe(&out, options, folder) {
         // What can't be written again, or reads differently once written, is shown as it is, as code.
         return escape::fenced(&text, "text");
     }
     out
+}
+
+/// Takes the backslash out of `22\.5`: what is written again has one behind every number that begins a piece of text,
+/// as a list would begin so. With a digit after the point there is no list, and people read the markdown itself too.
+fn unescape_decimals(markdown: &mut String) {
+    let is_digit = |at: Option<usize>| at.and_then(|at| markdown.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);
+    let escapes: Vec<usize> = Parser::new_ext(markdown, OPTIONS)
+        .into_offset_iter()
+        // Text that was escaped begins behind its backslash, which is so in words alone and never in code.
+        .filter(|(event, range)| matches!(event, Event::Text(text) if text.starts_with('.')) && markdown[..range.start].ends_with('\\'))
+        .map(|(_, range)| range.start - 1)
+        .filter(|at| is_digit(at.checked_sub(1)) && is_digit(Some(at + 2)))
+        .collect();
+    for at in escapes.into_iter().rev() {
+        markdown.remove(at);
+    }
 }
 
 /// Whether what was written holds, as a viewer will read it, nothing but what was meant to stay.
@@ -141,6 +158,14 @@ mod tests {
     #[test]
     fn plain_markdown_is_kept() {
         check("# A\n\n- **b** and `c`\n", "# A\n\n* **b** and `c`");
+    }
+
+    #[test]
+    fn decimals_are_not_escaped_and_code_is_as_it_was() {
+        check("[22.1667](#step-2) and **1.5**", "[22.1667](#step-2) and **1.5**");
+        check("22.5 is it\n\n```\n1\\.5\n```", "22.5 is it\n\n````\n1\\.5\n````");
+        check("`1\\.5` 1\\. a", "`1\\.5` 1. a");
+        check("1\\. a", "1\\. a");
     }
 
     #[test]
