@@ -142,6 +142,17 @@ def test_a_replay_that_comes_out_otherwise_is_told(run, mended, workspace, tmp_p
     assert "with differences" in (tmp_path / "x.py").read_text(encoding="utf-8")
 
 
+def test_a_run_without_a_successful_step_is_not_called_replayed(run, workspace, tmp_path):
+    turns = [{"content": FENCE.format("raise SystemError('boom')")}, {"content": "It can't be told."}]
+    with serving(scripted(turns)) as url:
+        record = analysed(run, "-q", "What is it?", "--model", "scripted", CODEINTERP_ENDPOINT=url)
+    assert [step["exit_code"] for step in record["steps"]] == [1]
+    done = run("runs", "export", record["run"], "--to", "script", "--out", str(tmp_path / "x.py"))
+    assert done.returncode == 0 and "none of its steps succeeded" in done.stderr
+    script = (tmp_path / "x.py").read_text(encoding="utf-8")
+    assert "none of its steps succeeded" in script and "Replayed" not in script
+
+
 def test_a_report_has_its_charts_beside_it(run, mended, tmp_path):
     report = exported(run, mended, "markdown", tmp_path / "a report.md")
     targets = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", report)

@@ -57,6 +57,9 @@ impl CleanRoom<'_> {
         if self.run.steps.is_empty() {
             return Err("it has no steps".to_owned());
         }
+        if !self.run.steps.iter().any(|step| step.exit_code == 0 && step.error.is_none()) {
+            return Err("none of its steps succeeded, so there is nothing to replay".to_owned());
+        }
         let (sandbox, remarks) = self.start().await?;
         let earlier = self.earlier();
         let told: Vec<(Option<String>, &crate::agent::run::Step)> = earlier
