@@ -96,10 +96,10 @@ type Made = jsonrpc::Result<(PathBuf, PathBuf, Vec<u8>)>;
 /// Asks where that is needed, and writes.
 async fn finish(made: Result<Made, tokio::task::JoinError>, overwrite: bool, outbox: &Outbox) -> jsonrpc::Result<Option<Value>> {
     let (folder, path, data) = made.map_err(|error| failed(error.to_string()))??;
-    if !is_inside(&folder, &path) {
-        let question = format!("codeinterp: {} is outside of the workspace folder. Write there?", path.display());
+    if let Some(place) = doubt(&folder, &path) {
+        let question = format!("codeinterp: {} {place}. Write there?", path.display());
         if outbox.ask(question, &["Write", "Cancel"]).await.as_deref() != Some("Write") {
-            return Err(failed(format!("{} is outside of the workspace folder and was not agreed to", path.display())));
+            return Err(failed(format!("{} {place} and was not agreed to", path.display())));
         }
     }
     let shown = path.display().to_string();
@@ -120,19 +120,31 @@ fn target(folder: &Path, to: &str) -> jsonrpc::Result<PathBuf> {
     if path.components().any(|part| matches!(part, Component::ParentDir)) || path.file_name().is_none() {
         return Err(failed(format!("{} is not the plain path of a file; leave out \"..\"", path.display())));
     }
+    if path.is_dir() {
+        return Err(failed(format!("{} is a folder; name a file in it", path.display())));
+    }
     Ok(path)
 }
 
-/// Whether the path is inside the folder, links resolved, and not among the settings of a tool: code that those run
-/// must not come out of a sandbox without a question.
-fn is_inside(folder: &Path, path: &Path) -> bool {
-    let Ok(folder) = folder.canonicalize() else { return false };
-    // The nearest parent that is there; what is not there yet can't be a link.
-    let Some(real) = path.ancestors().skip(1).find_map(|parent| parent.canonicalize().ok()) else { return false };
-    let hidden = path.strip_prefix(&folder).is_ok_and(|below| {
-        below.components().any(|part| matches!(part, Component::Normal(name) if name.to_string_lossy().starts_with('.')))
-    });
-    real.starts_with(&folder) && !hidden
+/// Why a person is asked before the path is written to, as the end of a sentence; links are resolved. Nothing is asked
+/// inside the folder, but among the settings of a tool: code that those run must not come out of a sandbox unasked.
+fn doubt(folder: &Path, path: &Path) -> Option<String> {
+    let below = |folder: &Path| {
+        // The nearest parent that is there; what is not there yet can't be a link.
+        let (parent, real) = path.ancestors().skip(1).find_map(|parent| Some((parent, parent.canonicalize().ok()?)))?;
+        let whole = real.join(path.strip_prefix(parent).ok()?);
+        whole.strip_prefix(folder.canonicalize().ok()?).ok().map(Path::to_owned)
+    };
+    let Some(below) = below(folder) else { return Some("is outside of the workspace folder".to_owned()) };
+    let hidden = below.components().find_map(|part| match part {
+        Component::Normal(name) if name.to_string_lossy().starts_with('.') => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    })?;
+    Some(if below.ends_with(&hidden) {
+        "is a hidden file, as tools keep their settings in".to_owned()
+    } else {
+        format!("is in the hidden folder {hidden}, as tools keep their settings in")
+    })
 }
 
 /// Writes whole or not at all: beside the target, then in its place.
@@ -166,13 +178,18 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let outside = tempfile::tempdir()?;
         let root = folder.path().canonicalize()?;
-        assert!(is_inside(&root, &root.join("charts/new/a.png")));
-        assert!(!is_inside(&root, &root.join(".git/hooks/pre-commit")));
-        assert!(!is_inside(&root, &outside.path().join("a.png")));
+        let asked = |path: &Path, about: &str| doubt(&root, path).is_some_and(|place| place.contains(about));
+        assert_eq!(doubt(&root, &root.join("charts/new/a.png")), None);
+        assert!(asked(&root.join(".git/hooks/pre-commit"), "in the hidden folder .git"));
+        assert!(asked(&root.join("a/.env"), "a hidden file"));
+        assert!(asked(&outside.path().join("a.png"), "outside of the workspace folder"));
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(outside.path(), root.join("link"))?;
-            assert!(!is_inside(&root, &root.join("link/a.png")));
+            assert!(asked(&root.join("link/a.png"), "outside of the workspace folder"));
+            std::fs::create_dir(root.join(".vscode"))?;
+            std::os::unix::fs::symlink(root.join(".vscode"), root.join("settings"))?;
+            assert!(asked(&root.join("settings/a.png"), "in the hidden folder .vscode"));
         }
         Ok(())
     }
@@ -186,6 +203,16 @@ mod tests {
         for wrong in ["", "../a.png", "a/../../b", "a\nb", "/"] {
             assert!(target(folder, wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_is_refused_as_one() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        for to in [".", &folder.path().to_string_lossy()] {
+            let refused = target(folder.path(), to).err().map(|error| error.message.into_owned()).unwrap_or_default();
+            assert!(refused.contains("is a folder"), "{refused}");
+        }
+        Ok(())
     }
 
     #[test]
