@@ -38,6 +38,8 @@ export function edges(parts: Parts): Group {
       'several files of the explorer make one report': async (bench) => {
         await bench.showExplorer();
         await bench.explorerRow('prices.csv').click();
+        // The click opens the file, and the selection grows once that is done.
+        await bench.tab('prices.csv').first().waitFor();
         await bench.page.keyboard.press('Shift+ArrowDown');
         await bench.page.locator('.explorer-folders-view .monaco-list-row.selected[aria-label^="sales.csv"]').waitFor();
         await bench.explorerMenu('prices.csv', 'Analyze File');

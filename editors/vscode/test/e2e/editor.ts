@@ -40,6 +40,8 @@ const QUIET = {
   'chat.commandCenter.enabled': false,
   'extensions.ignoreRecommendations': true,
   'git.enabled': false,
+  // What is selected in the explorer stays selected when a file opens late.
+  'explorer.autoReveal': false,
   // What is typed stays unsaved, as on a desktop.
   'files.autoSave': 'off',
   'update.mode': 'none',
