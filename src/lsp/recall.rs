@@ -42,7 +42,8 @@ pub fn opened(state: &State, uri: &Url) {
             .into_iter()
             .filter_map(|run| {
                 let anchor = anchor(&run, &text, &uri, &language, encoding, &hashes)?;
-                Some(Recalled { code: is_code(&run), anchor, record: Arc::new(run) })
+                let hidden = session.store().hints_cleared(&run.run);
+                Some(Recalled { code: is_code(&run), anchor, hidden, record: Arc::new(run) })
             })
             .collect();
         let unchanged = revision.load(std::sync::atomic::Ordering::Relaxed) == opened;

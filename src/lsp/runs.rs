@@ -70,6 +70,8 @@ pub struct Recalled {
     pub anchor: Anchor,
     /// It executed a person's code, without a model.
     pub code: bool,
+    /// A person has cleared its hints.
+    pub hidden: bool,
 }
 
 /// All runs that have results in documents, oldest first.
@@ -130,11 +132,15 @@ impl Runs {
         }
     }
 
-    /// A person cleared the hints of a document, or of all.
-    pub fn hide(&mut self, uri: Option<&Url>) {
-        for entry in self.entries.values_mut().filter(|entry| uri.is_none() || entry.uri.as_ref() == uri) {
-            entry.hidden = true;
-        }
+    /// A person cleared the hints of a document, or of all. The runs that this is about.
+    pub fn hide(&mut self, uri: Option<&Url>) -> Vec<(Arc<Session>, String)> {
+        let meant = self.entries.values_mut().filter(|entry| uri.is_none() || entry.uri.as_ref() == uri);
+        meant
+            .map(|entry| {
+                entry.hidden = true;
+                (Arc::clone(&entry.session), entry.id.clone())
+            })
+            .collect()
     }
 
     fn insert(&mut self, number: u64, entry: RunEntry) {
@@ -196,7 +202,7 @@ pub fn recalled(state: &mut State, uri: &Url, session: &Arc<Session>, found: Vec
     if !state.documents.contains_key(uri) {
         return;
     }
-    for Recalled { record, anchor, code } in found {
+    for Recalled { record, anchor, code, hidden } in found {
         if state.runs.get(&record.run).is_some() {
             continue;
         }
@@ -208,7 +214,7 @@ pub fn recalled(state: &mut State, uri: &Url, session: &Arc<Session>, found: Vec
             status: record.status,
             step: record.total_steps,
             code,
-            hidden: false,
+            hidden,
             title: record.question.clone(),
             kept: Some(record),
             progress: None,

@@ -191,10 +191,9 @@ impl State {
         self.sessions.all()
     }
 
-    /// The URI by which the client knows a folder.
-    pub fn folder_uri(&self, path: &Path) -> Option<Url> {
-        let known = self.folders.iter().find(|folder| folder.path == path || folder.path.canonicalize().is_ok_and(|real| real == path));
-        known.map(|folder| folder.uri.clone()).or_else(|| Url::from_directory_path(path).ok())
+    /// The workspace folder that a session of this path belongs to.
+    pub fn folder_at(&self, path: &Path) -> Option<&Folder> {
+        self.folders.iter().find(|folder| folder.path == path || folder.path.canonicalize().is_ok_and(|real| real == path))
     }
 
     /// The URI of a run's report for this client: virtual where it can show that, else the file.

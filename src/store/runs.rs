@@ -16,6 +16,9 @@ const MAX_ARTIFACTS: usize = 200;
 /// Runs that a workspace keeps; older ones are removed when a new one is saved.
 const MAX_RUNS: usize = 200;
 
+/// The empty file in a run's folder that says that its hints were cleared.
+const CLEARED: &str = "hints-cleared";
+
 /// The runs of one workspace. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct RunStore {
@@ -124,6 +127,24 @@ impl RunStore {
         let ids = self.ids();
         let about = ids.iter().rev().filter(mentions).filter_map(|id| self.load(id).ok());
         about.filter(|run| run.uri.as_deref() == Some(uri)).take(most).collect()
+    }
+
+    /// Remembers that a person cleared the hints of these runs, and of all runs about `uri`, or of all runs where there
+    /// is none: a later server does not draw them again.
+    pub fn clear_hints(&self, uri: Option<&str>, runs: &[String]) -> Result<(), StoreError> {
+        let about: Vec<String> = match uri {
+            Some(uri) => self.about(uri, usize::MAX).into_iter().map(|run| run.run).collect(),
+            None => self.ids(),
+        };
+        for run in about.iter().chain(runs).filter(|run| !self.hints_cleared(run)) {
+            files::write_beneath(&self.root, &self.relative(run, CLEARED)?, b"")?;
+        }
+        Ok(())
+    }
+
+    /// A person has cleared the hints of this run.
+    pub fn hints_cleared(&self, run: &str) -> bool {
+        self.relative(run, CLEARED).is_ok_and(|path| self.root.join(path).exists())
     }
 
     /// Ids of all runs, oldest first.

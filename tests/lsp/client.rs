@@ -78,7 +78,20 @@ impl Client {
         Self::with_model(rig, "scripted", capabilities, options).await
     }
 
-    /// The same with a model of this name.
+    /// The same with all that a client can do, for a test that looks at no refresh and no progress.
+    pub async fn calm(rig: &Arc<Rig>) -> Self {
+        let mut client = Self::open(rig, full(), json!({"runEvents": true})).await;
+        client.ignored = vec![
+            "workspace/inlayHint/refresh",
+            "workspace/codeLens/refresh",
+            "workspace/textDocumentContent/refresh",
+            "window/workDoneProgress/create",
+            "$/progress",
+        ];
+        client
+    }
+
+    /// An initialized server whose model has this name.
     pub async fn with_model(rig: &Arc<Rig>, model: &str, capabilities: Value, options: Value) -> Self {
         let mut client = Self::start(rig, model);
         client.initialize(capabilities, options).await;

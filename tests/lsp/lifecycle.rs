@@ -105,3 +105,32 @@ async fn the_death_of_the_editor_ends_the_server_though_its_input_stays_open() {
     editor.wait().unwrap();
     client.finish(false).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_lists_the_folders_and_what_has_come_to_life_outside_of_them() {
+    let mut client = Client::open(&Rig::new(), json!({}), json!({"runEvents": true})).await;
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("o.csv"), "a\n1\n").unwrap();
+    let elsewhere = url::Url::from_directory_path(outside.path().canonicalize().unwrap()).unwrap();
+    let uri = elsewhere.join("o.csv").unwrap();
+    for uri in ["file:///t.csv", uri.as_str()] {
+        let item = json!({"uri": uri, "languageId": "csv", "version": 1, "text": "a\n1\n"});
+        client.notify("textDocument/didOpen", json!({"textDocument": item})).await;
+    }
+    assert_eq!(workspaces(&mut client).await, [client.uri("")]);
+    let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: x"})).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    let mut both = [client.uri(""), elsewhere.to_string()];
+    both.sort();
+    assert_eq!(workspaces(&mut client).await, both);
+    client.close().await;
+}
+
+/// URIs of the workspaces in the server's status, sorted.
+async fn workspaces(client: &mut Client) -> Vec<String> {
+    let status = client.command("status", json!({})).await.unwrap();
+    let mut uris: Vec<String> =
+        status["workspaces"].as_array().unwrap().iter().map(|workspace| workspace["uri"].as_str().unwrap().to_owned()).collect();
+    uris.sort();
+    uris
+}

@@ -2,29 +2,15 @@
 
 use serde_json::json;
 
-use crate::client::{Client, full};
+use crate::client::Client;
 use crate::rig::Rig;
 
 const TABLE: &str = "a,b\n1,2\n3,4\n";
 
-async fn open(rig: &std::sync::Arc<Rig>) -> Client {
-    let mut client = Client::open(rig, full(), json!({"runEvents": true})).await;
-    for method in [
-        "workspace/inlayHint/refresh",
-        "workspace/codeLens/refresh",
-        "workspace/textDocumentContent/refresh",
-        "window/workDoneProgress/create",
-        "$/progress",
-    ] {
-        client.ignore(method);
-    }
-    client
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follow_up_tells_of_earlier_runs_what_may_be_sent_today() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("t.csv", "csv", TABLE).await;
     let first = client.command("analyzeFile", json!({"uri": uri, "question": "run: secret"})).await.unwrap();
     assert_eq!(client.ended(&first["run"]).await, "completed");
@@ -45,7 +31,7 @@ async fn a_follow_up_tells_of_earlier_runs_what_may_be_sent_today() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_about_lines_names_the_document_and_not_its_folder() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("my t.csv", "csv", TABLE).await;
     let range = json!({"start": {"line": 1, "character": 0}, "end": {"line": 2, "character": 0}});
     let started = client.command("askSelection", json!({"uri": uri, "range": range, "question": "Why?"})).await.unwrap();

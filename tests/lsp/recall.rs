@@ -60,3 +60,44 @@ async fn results_stand_where_they_stood_before_the_server_was_started_anew() {
     assert_eq!(client.command("listRuns", json!({"uri": table})).await.unwrap().as_array().unwrap().len(), 2);
     client.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_that_were_cleared_stay_away_when_the_server_is_started_anew() {
+    let rig = Rig::new();
+    let options = json!({"runEvents": true});
+    let mut client = Client::open(&rig, json!({}), options.clone()).await;
+    let (cleared, kept) = (client.show("cleared.csv", "csv", TABLE).await, client.show("kept.csv", "csv", TABLE).await);
+    for uri in [&cleared, &kept] {
+        let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: chart"})).await.unwrap();
+        assert_eq!(client.ended(&started["run"]).await, "completed");
+    }
+    client.command("clearHints", json!({"uri": cleared})).await.unwrap();
+    let folder = client.close_and_keep().await;
+
+    let mut client = Client::again(&rig, folder, refreshing(), options.clone()).await;
+    for (name, hint) in [("cleared.csv", "0: 2 cols"), ("kept.csv", "0: 2 cols · chart 1 · report")] {
+        let uri = client.show(name, "csv", TABLE).await;
+        // One for the columns, one for the results.
+        client.serve("workspace/inlayHint/refresh", json!(null)).await;
+        client.serve("workspace/inlayHint/refresh", json!(null)).await;
+        assert_eq!(client.hints(&uri).await, [hint]);
+    }
+    assert_eq!(client.command("listRuns", json!({"uri": cleared})).await.unwrap().as_array().unwrap().len(), 1, "the run is not gone");
+    // A later question about the same document has hints again.
+    client.ignore("workspace/inlayHint/refresh");
+    let started = client.command("analyzeFile", json!({"uri": cleared, "question": "run: x"})).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    assert_eq!(client.hints(&cleared).await, ["0: 2 cols · report"]);
+
+    // Without a document: all, also of documents that are not open.
+    client.command("clearHints", json!({})).await.unwrap();
+    let folder = client.close_and_keep().await;
+    let mut client = Client::again(&rig, folder, refreshing(), options).await;
+    for name in ["cleared.csv", "kept.csv"] {
+        let uri = client.show(name, "csv", TABLE).await;
+        client.serve("workspace/inlayHint/refresh", json!(null)).await;
+        client.serve("workspace/inlayHint/refresh", json!(null)).await;
+        assert_eq!(client.hints(&uri).await, ["0: 2 cols"]);
+    }
+    client.close().await;
+}

@@ -2,24 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, full};
+use crate::client::Client;
 use crate::rig::Rig;
 
 const TABLE: &str = "a,b\n1,2\n3,4\n5,6\n";
-
-async fn open(rig: &std::sync::Arc<Rig>) -> Client {
-    let mut client = Client::open(rig, full(), json!({"runEvents": true})).await;
-    for method in [
-        "workspace/inlayHint/refresh",
-        "workspace/codeLens/refresh",
-        "workspace/textDocumentContent/refresh",
-        "window/workDoneProgress/create",
-        "$/progress",
-    ] {
-        client.ignore(method);
-    }
-    client
-}
 
 fn range(from: u32, to: u32) -> Value {
     json!({"start": {"line": from, "character": 0}, "end": {"line": to, "character": 0}})
@@ -28,7 +14,7 @@ fn range(from: u32, to: u32) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_becomes_a_report_with_hints_that_open_its_charts() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("t.csv", "csv", TABLE).await;
     let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: chart chart"})).await.unwrap();
     assert_eq!(client.ended(&started["run"]).await, "completed");
@@ -64,7 +50,7 @@ async fn a_question_becomes_a_report_with_hints_that_open_its_charts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_leaves_the_folder_is_asked_about() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("t.csv", "csv", TABLE).await;
     let started = client.command("analyzeFile", json!({"uri": uri, "question": "run: chart"})).await.unwrap();
     client.ended(&started["run"]).await;
@@ -88,7 +74,7 @@ async fn what_leaves_the_folder_is_asked_about() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_selection_carries_its_header_and_its_hint_moves_with_the_lines() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("t.csv", "csv", TABLE).await;
     let ask = json!({"uri": uri, "range": range(2, 3), "question": "run: chart"});
     let started = client.command("askSelection", ask).await.unwrap();
@@ -107,7 +93,7 @@ async fn a_selection_carries_its_header_and_its_hint_moves_with_the_lines() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_editor_shows_unsaved_is_what_is_analysed() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("t.csv", "csv", TABLE).await;
     client.change(&uri, 2, (1, 0), (1, 1), "99").await;
     let started = client.command("analyzeFile", json!({"uri": uri})).await.unwrap();
@@ -119,7 +105,7 @@ async fn what_the_editor_shows_unsaved_is_what_is_analysed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_raises_is_a_failed_run() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("a.py", "python", "raise X\n").await;
     let started = client.command("runSelection", json!({"uri": uri, "range": range(0, 1)})).await.unwrap();
     assert_eq!(client.ended(&started["run"]).await, "failed");
@@ -130,7 +116,7 @@ async fn code_that_raises_is_a_failed_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_cancelled_by_command_and_by_its_progress() {
     let rig = Rig::new();
-    let mut client = open(&rig).await;
+    let mut client = Client::calm(&rig).await;
     let uri = client.show("a.py", "python", "forever\n").await;
     let run = json!({"uri": uri, "range": range(0, 1)});
     let started = client.command("runSelection", run.clone()).await.unwrap();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::lsp::convert::failed;
 use crate::lsp::event::Reply;
@@ -79,15 +80,20 @@ pub fn stop(state: &State, argument: &UriArgument, reply: Reply<Option<Value>>) 
 pub fn status(state: &State, reply: Reply<Option<Value>>) {
     let model = state.settings.model.clone().unwrap_or_else(|| "playbook".to_owned());
     let backend = json!(state.settings.sandbox.backend);
-    let sessions: Vec<(Arc<Session>, Option<String>)> = state
+    let sessions: Vec<(Arc<Session>, Option<Url>)> = state
         .all_sessions()
         .into_iter()
-        .map(|session| (Arc::clone(&session), state.folder_uri(session.folder()).map(|uri| uri.to_string())))
+        .map(|session| (Arc::clone(&session), state.folder_at(session.folder()).map(|folder| folder.uri.clone())))
         .collect();
     tokio::spawn(async move {
         let mut workspaces = Vec::with_capacity(sessions.len());
-        for (session, uri) in sessions {
+        for (session, folder) in sessions {
             let status = session.status().await;
+            // A document outside of all folders has a session as soon as it is opened, which is nothing to tell of yet.
+            if folder.is_none() && status.backend.is_none() && status.runs == 0 {
+                continue;
+            }
+            let uri = folder.or_else(|| Url::from_directory_path(session.folder()).ok());
             let mut row = json!({
                 "uri": uri,
                 // What it is, or what it would be.

@@ -58,7 +58,6 @@ fn dispatch(
             }
         };
     }
-    let empty = || Ok(Some(json!({})));
     let now = |reply: Reply<Option<Value>>, answer: Answer| {
         // The client may have cancelled the request.
         let _ = reply.send(answer);
@@ -79,14 +78,7 @@ fn dispatch(
         "saveArtifact" => save::save_artifact(state, read!(), reply),
         "export" => save::export(state, read!(), reply),
         "variables" => kernel::variables(state, read!(), reply),
-        "clearHints" => {
-            let argument: ext::UriArgument = read!();
-            state.runs.hide(argument.uri.as_ref());
-            if state.features.inlay_hint_refresh {
-                state.outbox.refresh_hints();
-            }
-            now(reply, empty());
-        }
+        "clearHints" => results::clear_hints(state, read!(), reply),
         "restartKernel" => kernel::restart(state, &read!(), reply),
         "stopSandbox" => kernel::stop(state, &read!(), reply),
         "status" => kernel::status(state, reply),

@@ -7,6 +7,7 @@ use tower_lsp::gen_lsp_types as lsp;
 use url::Url;
 
 use super::{blocking, find, no_run};
+use crate::agent::ports::StoreError;
 use crate::agent::run::Run;
 use crate::lsp::capabilities::ClientFeatures;
 use crate::lsp::convert::failed;
@@ -62,6 +63,27 @@ fn document(session: &Session, run: &str, features: &ClientFeatures) -> String {
     }
     let path = session.store().run_dir(run).join("report.md");
     uris::file(&path).map_or_else(|| uris::report(run), |uri| uri.to_string())
+}
+
+/// `codeinterp.clearHints`: at once on the screen, and kept, so that they stay away when the server is started anew.
+pub fn clear_hints(state: &mut State, argument: ext::UriArgument, reply: Reply<Option<Value>>) {
+    let runs = state.runs.hide(argument.uri.as_ref());
+    if state.features.inlay_hint_refresh {
+        state.outbox.refresh_hints();
+    }
+    let sessions = match &argument.uri {
+        Some(uri) => vec![state.session_for(uri)],
+        None => state.all_sessions(),
+    };
+    blocking(reply, move || {
+        let kept = |error: StoreError| failed(format!("the hints are cleared until the server is started anew, but not for good: {error}"));
+        for session in &sessions {
+            let store = session.store();
+            let ids: Vec<String> = runs.iter().filter(|(of, _)| Arc::ptr_eq(of, session)).map(|(_, id)| id.clone()).collect();
+            store.clear_hints(argument.uri.as_ref().map(Url::as_str), &ids).map_err(kept)?;
+        }
+        Ok(Some(json!({})))
+    });
 }
 
 /// `codeinterp.openReport`; none given: that of the latest run.

@@ -176,7 +176,7 @@ local function status_lines(status)
   if #rows > 1 then
     vim.list_extend(lines, ui.table(rows))
   else
-    table.insert(lines, 'no workspace is open')
+    table.insert(lines, 'no workspace folder is open, and nothing was asked yet')
   end
   return lines
 end
