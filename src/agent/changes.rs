@@ -146,8 +146,9 @@ pub struct ChartChange {
 }
 
 impl Changes {
-    /// How `now` differs from `before`, which had the same code.
-    pub fn between(before: &Run, now: &Run) -> Self {
+    /// How `now` differs from `before`, whose code it repeats: `steps` tells of each step of `now` which one of `before`
+    /// it is; what is none of them is not compared.
+    pub fn between(before: &Run, now: &Run, steps: &[Option<u32>]) -> Self {
         let mut changes = Self {
             earlier: before.run.clone(),
             earlier_at: before.started_at.clone(),
@@ -155,8 +156,8 @@ impl Changes {
             files: now.inputs.iter().map(|input| file_change(before, now, &input.name)).collect(),
             ..Self::default()
         };
-        for step in &now.steps {
-            if let Some(earlier) = before.steps.iter().find(|earlier| earlier.step == step.step) {
+        for (step, repeats) in now.steps.iter().zip(steps) {
+            if let Some(earlier) = before.steps.iter().find(|earlier| Some(earlier.step) == *repeats) {
                 changes.lines.extend(line_changes(step.step, &Shown::of_step(earlier).lines, &Shown::of_step(step).lines));
                 changes.charts_of(earlier, step);
             }
@@ -307,8 +308,11 @@ mod tests {
     fn changed_numbers_new_lines_and_gone_lines_are_told() {
         let before = run(step("rows 24\nNorth 10 20\nSouth 5 6\nmean 3.5\n"));
         let now = run(step("rows 26\nNorth 10 21\nWest 7 8\nmean 3.5\n"));
-        let told: Vec<(String, Option<String>, Option<String>)> =
-            Changes::between(&before, &now).lines.into_iter().map(|change| (change.label, change.before, change.after)).collect();
+        let told: Vec<(String, Option<String>, Option<String>)> = Changes::between(&before, &now, &[Some(1)])
+            .lines
+            .into_iter()
+            .map(|change| (change.label, change.before, change.after))
+            .collect();
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(
             told,
@@ -325,7 +329,7 @@ mod tests {
     fn rows_that_only_moved_are_no_change() {
         let before = run(step("- a: 3\n- b: 2\n- c: 1, of 2024-01-01\n"));
         let now = run(step("- c: 9, of 2024-01-01\n- a: 3\n- b: 2\n"));
-        let lines = Changes::between(&before, &now).lines;
+        let lines = Changes::between(&before, &now, &[Some(1)]).lines;
         assert_eq!(lines, [LineChange { step: 1, label: "c: , of".to_owned(), before: Some("1".to_owned()), after: Some("9".to_owned()) }]);
     }
 
@@ -340,8 +344,8 @@ mod tests {
                 ..Step::default()
             }
         };
-        assert_eq!(Changes::between(&run(drawn(1)), &run(drawn(1))).same_charts, 1);
-        let changes = Changes::between(&run(drawn(1)), &run(drawn(2)));
+        assert_eq!(Changes::between(&run(drawn(1)), &run(drawn(1)), &[Some(1)]).same_charts, 1);
+        let changes = Changes::between(&run(drawn(1)), &run(drawn(2)), &[Some(1)]);
         assert_eq!(changes.charts.len(), 1);
         assert!(!changes.is_empty());
     }

@@ -23,6 +23,22 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// Sandbox failures in a row after which a run gives up.
 const MAX_SANDBOX_DEATHS: u32 = 2;
 
+/// Code that is executed without a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The code.
+    pub code: String,
+    /// What follows it runs also where it fails.
+    pub may_fail: bool,
+}
+
+impl Code {
+    /// Code whose failure is the end.
+    pub fn new(code: impl Into<String>) -> Self {
+        Self { code: code.into(), may_fail: false }
+    }
+}
+
 /// One workspace's loop: where code runs, where artifacts go, and by which bounds.
 pub struct Agent<'a> {
     /// Where code runs.
@@ -76,20 +92,21 @@ impl Agent<'_> {
         conclude(conclusion, machine.into_messages(), events);
     }
 
-    /// Executes `codes` in order without a model, stopping at the first error (status failed). Same events as [`Agent::run`].
-    pub async fn execute(&self, task: &Task, codes: &[String], events: Sink<'_, RunEvent>, cancel: &CancellationToken) {
+    /// Executes `codes` in order without a model, stopping at the first error of code that must not fail (status failed).
+    /// Same events as [`Agent::run`].
+    pub async fn execute(&self, task: &Task, codes: &[Code], events: Sink<'_, RunEvent>, cancel: &CancellationToken) {
         let words = Words(Language::of(&task.question));
         let mut recorder = self.recorder(task, false);
         let mut deaths = MAX_SANDBOX_DEATHS - 1;
         let mut conclusion = Conclusion { status: RunStatus::Completed, final_answer: None, error: None };
-        for (code, step) in codes.iter().zip(1..) {
+        for (Code { code, may_fail }, step) in codes.iter().zip(1..) {
             if cancel.is_cancelled() {
                 conclusion.status = RunStatus::Cancelled;
                 break;
             }
             let input = self.step(&mut recorder, &mut deaths, step, code, "", self.timeout(None), events, cancel).await;
             match input {
-                Input::Executed(executed) if executed.step.exit_code != 0 || executed.step.error.is_some() => {
+                Input::Executed(executed) if !may_fail && (executed.step.exit_code != 0 || executed.step.error.is_some()) => {
                     let what = executed.step.error.as_ref().map_or_else(
                         || format!("exit code {}", executed.step.exit_code),
                         |error| format!("{}: {}", error.ename, error.evalue),

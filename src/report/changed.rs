@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::markdown::Writer;
 use super::{escape, numbers, sanitize};
 use crate::agent::changes::{Changes, ChartChange, FileChange, LineChange};
+use crate::agent::run::RunStatus;
 use crate::profile::Language;
 
 pub(super) fn write(out: &mut String, report: &Writer<'_>, changes: &Changes) -> std::fmt::Result {
@@ -14,7 +15,7 @@ pub(super) fn write(out: &mut String, report: &Writer<'_>, changes: &Changes) ->
     for file in &changes.files {
         writeln!(out, "- {}", file_line(file, report.language))?;
     }
-    if changes.is_empty() && report.run.status.is_final() && report.run.error.is_none() {
+    if changes.is_empty() && report.run.status == RunStatus::Completed {
         writeln!(out, "- **{}**", words.nothing_changed)?;
     }
     if changes.same_charts > 0 {

@@ -5,6 +5,7 @@
 //! - [`live`]: the record of a run while it grows.
 //! - [`worker`]: the one task that owns a session's sandbox and works through its queue.
 //! - [`run`]: a run from its inputs to its conclusion.
+//! - [`rerun`]: what a rerun executes.
 //! - [`prepare`]: sandbox, files and profiles, before the first turn.
 //! - [`export`]: a run as something to hand over; [`replay`]: its code, checked in a fresh sandbox before.
 //! - [`inputs`]: which files are put into the sandbox, and under which names.
@@ -18,6 +19,7 @@ mod prepare;
 pub mod registry;
 mod replay;
 pub mod request;
+mod rerun;
 mod run;
 mod worker;
 mod workspace_sandbox;

@@ -6,10 +6,12 @@ use super::inputs::of_record;
 use super::lock;
 use super::prepare::{Prepared, prepare};
 use super::request::{RunFile, RunKind};
+use super::rerun::{Repetition, repeated};
 use super::worker::{RunJob, Worker};
 use super::workspace_sandbox::WorkspaceSandbox;
 use crate::agent::Agent;
 use crate::agent::changes::Changes;
+use crate::agent::driver::Code;
 use crate::agent::events::RunEvent;
 use crate::agent::hints::Surroundings;
 use crate::agent::history::{Present, history};
@@ -85,13 +87,17 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         Some(id) => Some(load_parent(worker, id)?),
         None => None,
     };
+    let is_rerun = matches!(job.request.kind, RunKind::Rerun { .. });
+    let parent = if is_rerun { parent.map(|parent| repeated(&worker.store, parent)) } else { parent };
     if let Some(parent) = &parent {
         // Follow-ups and reruns belong to the document of their parent.
         job.live.change(|run| {
             run.uri = run.uri.take().or_else(|| parent.uri.clone());
             run.selection = run.selection.take().or_else(|| parent.selection.clone());
-            if matches!(job.request.kind, RunKind::Rerun { .. }) {
+            if is_rerun {
                 run.question.clone_from(&parent.question);
+                // From the beginning, so that it is known for a rerun however it ends.
+                run.changes = Some(Changes::between(parent, run, &[]));
             }
         });
     }
@@ -141,13 +147,12 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     let agent = Agent { sandbox: &*sandbox, artifacts: &worker.store, settings, approval: job.request.approval.as_deref() };
     match (&job.request.kind, model) {
         (RunKind::Ask { .. } | RunKind::FollowUp { .. }, Some(model)) => agent.run(&*model, &task, sink, cancel).await,
-        (RunKind::Code { code }, _) => agent.execute(&task, std::slice::from_ref(code), sink, cancel).await,
+        (RunKind::Code { code }, _) => agent.execute(&task, &[Code::new(code)], sink, cancel).await,
         (RunKind::Rerun { .. }, _) => {
-            let codes: Vec<String> = parent.iter().flat_map(|parent| &parent.steps).map(|step| step.code.clone()).collect();
-            agent.execute(&task, &codes, sink, cancel).await;
-            if let Some(parent) = &parent {
-                job.live.change(|run| run.changes = Some(Changes::between(parent, run)));
-            }
+            let Some(parent) = &parent else { return Ok(()) };
+            let repetition = Repetition::of(&earlier(worker, parent));
+            agent.execute(&task, &repetition.codes, sink, cancel).await;
+            job.live.change(|run| run.changes = Some(Changes::between(parent, run, &repetition.steps)));
         }
         (RunKind::Ask { .. } | RunKind::FollowUp { .. }, None) => {}
     }

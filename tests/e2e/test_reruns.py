@@ -3,7 +3,9 @@
 import pathlib
 import re
 
+import pytest_asyncio
 from editor import Editor
+from endpoint import scripted, serving
 
 
 def grow(editor: Editor) -> None:
@@ -59,3 +61,56 @@ async def test_a_report_of_selected_code_is_titled_by_its_lines(editor: Editor) 
     started = await editor.command("runSelection", **editor.show_code("my code.py", "a = 1\nprint(a)\n"))
     await editor.ended(started["run"])
     assert (await editor.document(started["document"])).startswith("# my code.py, lines 1 to 2\n")
+
+
+LOAD = "import pandas as pd\ndf = pd.read_csv('sales.csv')\nprint(len(df), 'rows')"
+TURNS = [
+    {"calls": [LOAD + "\nprint(df['no such column'])"]},
+    {"calls": ["print('most units:', df['units'].max())"]},
+    {"content": "There are 120 rows."},
+    {"calls": ["print('units together:', df['units'].sum())"]},
+    {"content": "That is the sum."},
+]
+
+
+@pytest_asyncio.fixture
+async def analyst(binary, environment, workspace):
+    """An editor whose model takes those turns."""
+    with serving(scripted(TURNS)) as url:
+        client = await Editor.open(binary, environment, workspace, model="scripted", endpoint=url)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+
+async def test_analyses_with_mended_errors_and_follow_ups_are_run_again_on_todays_data(analyst: Editor) -> None:
+    uri = analyst.show("sales.csv", "csv")
+    first = await analyst.command("analyzeFile", uri=uri, question="How many?")
+    assert await analyst.ended(first["run"]) == "completed"
+    second = await analyst.command("followUp", run=first["run"], question="And the sum?")
+    assert await analyst.ended(second["run"]) == "completed"
+    grow(analyst)
+    for run, told in ((first["run"], "most units"), (second["run"], "units together")):
+        again = await analyst.command("rerun", run=run)
+        assert await analyst.ended(again["run"]) == "completed"
+        report = await analyst.document(again["document"])
+        (change,) = re.findall(rf"^\| {told} \| (\S+) \| (\S+) \|", report, re.MULTILINE)
+        assert float(change[1]) > float(change[0]), "what a follow-up used is loaded anew"
+
+
+async def test_a_repetition_that_broke_off_is_repeated_whole(analyst: Editor) -> None:
+    uri = analyst.show("sales.csv", "csv")
+    first = await analyst.command("analyzeFile", uri=uri, question="How many?")
+    await analyst.ended(first["run"])
+    table = analyst.workspace / "sales.csv"
+    whole = table.read_text(encoding="utf-8")
+    table.write_text(whole.replace("units", "pieces"), encoding="utf-8")
+    broken = await analyst.command("rerun", run=first["run"])
+    assert await analyst.ended(broken["run"]) == "failed"
+    assert "is the same" not in await analyst.document(broken["document"])
+    table.write_text(whole, encoding="utf-8")
+    mended = await analyst.command("rerun", run=broken["run"])
+    assert await analyst.ended(mended["run"]) == "completed"
+    report = await analyst.document(mended["document"])
+    assert "Every number and every chart is the same." in report and "most units" in report
