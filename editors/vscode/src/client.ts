@@ -15,6 +15,7 @@ import {
   type StaticFeature,
 } from 'vscode-languageclient/node';
 import { mergedSettings, userSettings } from './config';
+import type { HintCommands } from './hint_commands';
 import { withInlineImages } from './hover_images';
 import { select } from './settings';
 
@@ -31,6 +32,8 @@ export interface ClientHooks {
   showVirtual: (uri: vscode.Uri, takeFocus: boolean) => Promise<void>;
   /** Reads an artifact's bytes, for pictures in hovers. */
   readArtifact: (uri: vscode.Uri) => Promise<Uint8Array>;
+  /** What the parts of hints run; it outlives the client, as drawn hints do. */
+  hintCommands: HintCommands;
   /** A change of progress that the server reports. */
   progress: (token: string | number, value: { kind: string; title?: string; message?: string; percentage?: number; cancellable?: boolean }) => void;
 }
@@ -147,27 +150,19 @@ export function createClient(spawnServer: () => Promise<ChildProcess>, hooks: Cl
         const hover = await next(document, position, token);
         return hover ? withInlineImages(hover, hooks.readArtifact) : hover;
       },
+      provideInlayHints: async (document, range, token, next) => {
+        const hints = await next(document, range, token);
+        return hints?.map((hint) => hooks.hintCommands.bind(hint));
+      },
+      resolveInlayHint: async (hint, token, next) => {
+        const resolved = await next(hint, token);
+        return resolved ? hooks.hintCommands.bind(resolved) : resolved;
+      },
     },
   };
   const client = new Client('codeinterp', 'Code Interpreter', spawnServer, options);
   client.registerFeature(new OwnCapabilities());
   return client;
-}
-
-/** How long after a run's end its hints are asked for once more, in milliseconds. */
-const HINTS_AGAIN = 1_500;
-
-/**
- * Has the hints of what is in sight asked for once more, a little later. Where VS Code replaced its hints while they were
- * being drawn, those on the screen belong to an answer that it has thrown away: a click on them finds no command.
- */
-export function renewHints(client: LanguageClient): void {
-  setTimeout(() => {
-    const feature = client.getFeature('textDocument/inlayHint');
-    for (const { document } of vscode.window.visibleTextEditors) {
-      feature.getProvider(document)?.onDidChangeInlayHints.fire();
-    }
-  }, HINTS_AGAIN);
 }
 
 function configurationItem(item: ConfigurationItem, keys: readonly string[]): unknown {

@@ -12,7 +12,8 @@ import { registerCommands } from './commands';
 import { currentUri } from './commands/kernel';
 import { keys } from './config';
 import { type Ctx, normalRow } from './ctx';
-import { isFinal, methods, type RunChanged, SCHEME } from './lsp_ext';
+import { HintCommands } from './hint_commands';
+import { methods, type RunChanged, SCHEME } from './lsp_ext';
 import { Reports } from './reports';
 import { Runs } from './runs';
 import { Secrets } from './secrets';
@@ -45,6 +46,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const fs = new VirtualFs(theServer, runs, reloadRuns);
   const reports = new Reports(runs, (run) => fs.touchReport(run));
   const readArtifact = (uri: vscode.Uri): Promise<Uint8Array> => fs.readFile(uri);
+  const hintCommands = new HintCommands(vscode.commands);
   const outputs = new Outputs(context.extensionUri, readArtifact, () => reports.outputColumn());
   const status = new StatusBar(theServer, runs);
   const variables = new VariablesTree(theServer, () => currentUri(ctx), log);
@@ -62,14 +64,12 @@ export function activate(context: vscode.ExtensionContext): void {
       keys: settingKeys,
       closed: () => theServer.connectionClosed(),
       readArtifact,
+      hintCommands,
       progress: (token, value) => progress.update(token, value),
       showVirtual: (uri, takeFocus) => showVirtual(ctx, uri, takeFocus),
     });
     client.onNotification(methods.runChanged, (change: RunChanged) => {
       void runChanged(ctx, normalRow(change));
-      if (isFinal(change.status)) {
-        library.renewHints(client);
-      }
     });
     client.onRequest(methods.textDocumentContentRefresh, ({ uri }: { uri: string }) => {
       fs.documentChanged(vscode.Uri.parse(uri));
@@ -84,6 +84,7 @@ export function activate(context: vscode.ExtensionContext): void {
     theServer,
     fs,
     reports,
+    hintCommands,
     status,
     progress,
     vscode.workspace.registerFileSystemProvider(SCHEME, fs, { isReadonly: true, isCaseSensitive: true }),

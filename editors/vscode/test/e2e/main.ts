@@ -44,6 +44,7 @@ async function main(): Promise<number> {
         await bench.calm(!calm);
         calm = false;
         await scenario(bench);
+        await bench.everyClickHadItsCommand();
         calm = true;
         passed += 1;
         console.log(`ok      ${title} (${((Date.now() - began) / 1000).toFixed(1)} s)`);

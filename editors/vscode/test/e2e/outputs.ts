@@ -17,7 +17,7 @@ import { Workbench } from './workbench';
 export function outputs(parts: Parts): Group {
   return {
     name: 'outputs',
-    start: () => Workbench.start(parts, scripted(parts)),
+    start: () => Workbench.start(parts, scripted(parts, { files: { 'notes.txt': 'Nothing was asked about this.\n' } })),
     scenarios: {
       'the report opens beside with its chart, and the focus stays': async (bench) => {
         await bench.open('sales.csv');
@@ -35,6 +35,16 @@ export function outputs(parts: Parts): Group {
         await bench.followHint('chart 1', 'chart_1.png');
         await bench.hasPixels('img.scale-to-fit, body.image img, img[src*="chart_1.png"]', 5_000);
         await bench.screenshot('outputs-image-viewer');
+      },
+      'a hint that is drawn from an earlier answer opens its chart all the same': async (bench) => {
+        await bench.open('sales.csv');
+        await bench.ask('Code Interpreter: Ask About File…', 'hints once');
+        await bench.hint('chart 1').waitFor();
+        // The editor gives the hints back with the file, and draws them from its memory until it is told new ones: here never.
+        await bench.open('notes.txt');
+        await bench.hint('chart 1').waitFor({ state: 'hidden' });
+        await bench.open('sales.csv');
+        await bench.followHint('chart 1', 'chart_1.png');
       },
       'another question on the same file takes the same tab': async (bench) => {
         await bench.open('sales.csv');

@@ -244,6 +244,14 @@ export class Workbench {
     return this.page.locator('.notification-list-item', { hasText: text }).first();
   }
 
+  /** Fails where the editor complained about a click that reached no command: whoever clicked again would not have noticed. */
+  async everyClickHadItsCommand(): Promise<void> {
+    const complaint = this.page.locator('.notification-list-item', { hasText: /command .*not found/i }).first();
+    if (await complaint.isVisible()) {
+      throw new Error(`the editor says: ${await complaint.innerText()}`);
+    }
+  }
+
   /** Waits until a webview shows an element that matches, with the text where one is given. */
   shows(selector: string, text?: string | RegExp): Promise<void> {
     return webviews.shows(this.page, selector, text);

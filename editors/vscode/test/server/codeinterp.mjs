@@ -29,6 +29,8 @@ for (const name of readdirSync(state).sort()) {
 const documents = new Map();
 const pending = new Map();
 const cancels = new Map();
+/** Runs that asked for their hints to be told once only, and were told. */
+const hinted = new Set();
 let lastId = 0;
 
 // ── framing ──
@@ -187,11 +189,19 @@ const handlers = {
     }
     return { text: run.text || `# ${run.question}\n\nWorking on it…\n` };
   },
-  'textDocument/inlayHint': ({ textDocument }) =>
-    [...runs.values()]
-      .filter((run) => run.uri === textDocument.uri && run.status === 'completed')
-      .slice(-1)
-      .map((run) => ({
+  'textDocument/inlayHint': ({ textDocument }) => {
+    const run = [...runs.values()].filter(({ uri, status }) => uri === textDocument.uri && status === 'completed').at(-1);
+    if (run === undefined) {
+      return [];
+    }
+    if (run.question.includes('hints once')) {
+      if (hinted.has(run.run)) {
+        return new Promise(() => undefined);
+      }
+      hinted.add(run.run);
+    }
+    return [
+      {
         position: { line: run.line, character: 1000 },
         paddingLeft: true,
         label: [
@@ -199,7 +209,9 @@ const handlers = {
           { value: ' · ' },
           { value: 'report', command: { title: 'Open', command: 'codeinterp.openReport', arguments: [{ run: run.run }] } },
         ],
-      })),
+      },
+    ];
+  },
   'textDocument/hover': ({ textDocument }) => {
     const lines = (documents.get(textDocument.uri) ?? '').split('\n').length;
     return { contents: { kind: 'markdown', value: `**${lines} lines**` } };
