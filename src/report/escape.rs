@@ -54,6 +54,25 @@ pub fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
 }
 
+/// An error's words as a sentence of its own, as inline Markdown: errors begin in lower case and without a full stop, because
+/// they also stand within other text. A first word that is a name or a path stays as it is.
+#[must_use]
+pub fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let first = text.split(char::is_whitespace).next().unwrap_or_default();
+    let mut out = String::with_capacity(text.len() + 1);
+    if first.len() < text.len() && first != "codeinterp" && first.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'\'') {
+        out.push(first.as_bytes()[0].to_ascii_uppercase().into());
+        out.push_str(&text[1..]);
+    } else {
+        out.push_str(text);
+    }
+    if out.ends_with(|end: char| end.is_ascii_alphanumeric() || matches!(end, ')' | '"' | '`' | '\'')) {
+        out.push('.');
+    }
+    inline(&out)
+}
+
 /// `text` as words within a line: every character that means something in markdown or HTML is escaped.
 pub fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
@@ -121,6 +140,16 @@ mod tests {
         assert_eq!(plain("\u{1b}]52;c;ZXZpbA==\u{1b}\\x"), "x");
         assert_eq!(plain("\u{9b}31mred \u{202e}evil"), "red evil");
         assert_eq!(plain(" 10%\r 50%\r100%\r\nnext"), "100%\nnext");
+    }
+
+    #[test]
+    fn an_error_is_told_as_a_sentence() {
+        assert_eq!(sentence("the Docker engine is off"), "The Docker engine is off.");
+        assert_eq!(sentence("can't read it: no such file (2)"), "Can't read it: no such file (2).");
+        for kept in ["codeinterp found nothing.", "/data/a.csv: gone!", "没有结论。", ""] {
+            assert_eq!(sentence(kept), inline(kept));
+        }
+        assert_eq!(sentence("sales.csv is empty"), "sales.csv is empty.");
     }
 
     proptest! {

@@ -121,12 +121,12 @@ impl Writer<'_> {
         }
         if let Some(error) = &run.error {
             if run.final_answer.is_none() {
-                writeln!(out, "**{}** {}\n", self.words.no_answer, escape::inline(&error.message))?;
+                writeln!(out, "**{}** {}\n", self.words.no_answer, escape::sentence(&error.message))?;
             } else {
-                writeln!(out, "{}\n", escape::inline(&error.message))?;
+                writeln!(out, "{}\n", escape::sentence(&error.message))?;
             }
             if !error.hint.is_empty() {
-                writeln!(out, "**{}:** {}\n", self.words.what_next, escape::inline(&error.hint))?;
+                writeln!(out, "**{}:** {}\n", self.words.what_next, escape::sentence(&error.hint))?;
             }
         } else if run.final_answer.is_none() {
             let text = if run.status.is_final() { status(run.status, self.language) } else { self.words.running };
