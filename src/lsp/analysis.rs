@@ -13,7 +13,7 @@ use url::Url;
 use super::documents::Text;
 use super::event::{Event, Profiled};
 use super::state::{Document, Seen, State, Waiter};
-use super::{convert, recall, runs};
+use super::{convert, recall, saves};
 use crate::profile::live::{self, Format, LiveProfile};
 
 /// How long typing must pause before columns are looked at again.
@@ -102,7 +102,7 @@ pub fn did_save(state: &mut State, params: &lsp::DidSaveTextDocumentParams) {
     if let Some(document) = state.documents.get_mut(&params.text_document.uri) {
         document.changed = false;
     }
-    runs::saved(state, &params.text_document.uri);
+    saves::saved(state, &params.text_document.uri);
 }
 
 /// `textDocument/didClose`

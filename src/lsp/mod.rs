@@ -16,6 +16,7 @@
 //! - [`documents`]: text, edits and positions.
 //! - [`runs`]: runs that were asked for over this connection, as they go on; [`recall`]: those of earlier ones; [`anchor`]: the
 //!   lines that they are about.
+//! - [`saves`]: results that follow their data when it is saved.
 //! - [`commands`]: what `workspace/executeCommand` serves.
 //! - [`handlers`]: the other requests, one file each.
 //! - [`chat`]: the editor's own models.
@@ -47,6 +48,7 @@ mod parent;
 pub mod progress;
 mod recall;
 pub mod runs;
+mod saves;
 pub mod state;
 pub mod uris;
 pub mod wire;

@@ -76,6 +76,16 @@ impl Hashes {
     }
 }
 
+/// Whether a further file of a run has other contents by now, or is gone.
+fn has_changed(input: &InputFile) -> bool {
+    let path = Path::new(&input.source);
+    let Some(metadata) = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file() && metadata.len() == input.bytes) else {
+        return path.is_absolute();
+    };
+    // Of a large file the size has to do.
+    metadata.len() <= MAX_BYTES as u64 && std::fs::read(path).is_ok_and(|bytes| hash(&bytes) != input.sha256)
+}
+
 /// Hexadecimal SHA-256.
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
@@ -101,7 +111,8 @@ fn anchor(run: &Run, text: &Text, uri: &Url, language: &str, encoding: Encoding,
     }
     let Some(place) = &run.selection else {
         let input = run.inputs.first()?;
-        return hashes.contain(input).then_some(Anchor { first: 0, last: 0, whole: true, stale: false });
+        let stale = run.inputs.iter().skip(1).any(has_changed);
+        return hashes.contain(input).then_some(Anchor { first: 0, last: 0, whole: true, stale });
     };
     let end = text.line_range(place.end_line as usize).end;
     let start = lsp::Position { line: place.start_line, character: 0 };

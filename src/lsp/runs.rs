@@ -17,12 +17,13 @@ use super::event::{Event, RunUpdate};
 use super::ext::RunChangedParams;
 use super::outbox::Outbox;
 use super::progress::{Progress, Shown};
+use super::saves;
 use super::state::State;
 use crate::agent::events::RunEvent;
 use crate::agent::ports::Approval;
 use crate::agent::run::{Run, RunStatus};
 use crate::report::escape;
-use crate::session::{EventHandler, RunKind, RunRequest, Session};
+use crate::session::{EventHandler, Session};
 
 /// Time between two refreshes of a report that grows.
 const PACE: Duration = Duration::from_millis(200);
@@ -38,6 +39,8 @@ pub struct RunEntry {
     pub session: Arc<Session>,
     /// The document that it is about.
     pub uri: Option<Url>,
+    /// Further documents that it is about.
+    pub files: Vec<Url>,
     /// Where its results stand.
     pub anchor: Anchor,
     /// How it stands.
@@ -48,7 +51,12 @@ pub struct RunEntry {
     pub code: bool,
     /// A person has cleared its hints.
     pub hidden: bool,
-    title: String,
+    /// It repeats an earlier one because a document was saved.
+    pub by_save: bool,
+    /// What a progress says.
+    pub title: String,
+    /// A document was saved while it went on.
+    again: bool,
     /// The record of a run of an earlier server.
     kept: Option<Arc<Run>>,
     progress: Option<Progress>,
@@ -95,10 +103,14 @@ impl Default for Runs {
 pub struct NewRun {
     /// The document that it is about.
     pub uri: Option<Url>,
+    /// Further documents that it is about.
+    pub files: Vec<Url>,
     /// Where its results stand.
     pub anchor: Anchor,
     /// It executes a person's code, without a model.
     pub code: bool,
+    /// It repeats an earlier one because a document was saved.
+    pub by_save: bool,
     /// What a progress says.
     pub title: String,
 }
@@ -127,8 +139,24 @@ impl Runs {
 
     /// A document was edited.
     pub fn edited(&mut self, uri: &Url, shift: Option<LineShift>) {
-        for entry in self.entries.values_mut().filter(|entry| entry.uri.as_ref() == Some(uri)) {
-            entry.anchor.edited(shift);
+        for entry in self.entries.values_mut() {
+            if entry.uri.as_ref() == Some(uri) {
+                entry.anchor.edited(shift);
+            } else if entry.files.contains(uri) {
+                entry.anchor.stale = true;
+            }
+        }
+    }
+
+    /// All runs with their numbers, newest first.
+    pub fn newest_first(&self) -> impl Iterator<Item = (u64, &RunEntry)> {
+        self.entries.iter().rev().map(|(number, entry)| (*number, entry))
+    }
+
+    /// A document was saved while this run goes on.
+    pub fn run_again_at_its_end(&mut self, number: u64) {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.again = true;
         }
     }
 
@@ -183,18 +211,26 @@ pub fn started(state: &mut State, number: u64, id: &str, session: Arc<Session>, 
         id: id.to_owned(),
         session,
         uri: new.uri,
+        files: new.files,
         anchor: new.anchor,
         status: RunStatus::Queued,
         step: 0,
         code: new.code,
         hidden: false,
+        by_save: new.by_save,
         title: new.title,
+        again: false,
         kept: None,
         progress: None,
         over,
     };
     tell(state, &entry);
     state.runs.insert(number, entry);
+}
+
+/// The documents that a recorded run is about, but for the first.
+fn further_files(record: &Run) -> Vec<Url> {
+    record.inputs.iter().skip(1).filter_map(|input| Url::from_file_path(&input.source).ok()).collect()
 }
 
 /// Takes the results of an earlier server that stand on a document, newest first.
@@ -210,12 +246,15 @@ pub fn recalled(state: &mut State, uri: &Url, session: &Arc<Session>, found: Vec
             id: record.run.clone(),
             session: Arc::clone(session),
             uri: Some(uri.clone()),
+            files: further_files(&record),
             anchor,
             status: record.status,
             step: record.total_steps,
             code,
             hidden,
+            by_save: false,
             title: record.question.clone(),
+            again: false,
             kept: Some(record),
             progress: None,
             over: CancellationToken::new(),
@@ -292,6 +331,9 @@ pub fn update(state: &mut State, number: u64, update: RunUpdate) {
     tell(state, entry);
     if entry.status.is_final() {
         present(state, entry);
+        if let Some(uri) = entry.uri.clone().filter(|_| entry.again) {
+            saves::saved(state, &uri);
+        }
     }
 }
 
@@ -336,44 +378,6 @@ pub fn cancel(state: &State, run: Option<&str>) -> Vec<String> {
     let mut cancelled: Vec<String> = state.sessions.all().iter().flat_map(|session| session.cancel(run)).collect();
     cancelled.sort_unstable();
     cancelled
-}
-
-/// A document was saved: with `live` on, its latest analysis of the whole file is run again, and so is every cell that
-/// was run and has changed since.
-pub fn saved(state: &mut State, uri: &Url) {
-    if !state.settings.live {
-        return;
-    }
-    let latest = state.runs.about(uri).find(|entry| entry.anchor.whole && !entry.hidden);
-    if let Some(entry) = latest.filter(|entry| entry.status.is_final() && entry.anchor.stale) {
-        let (session, title) = (Arc::clone(&entry.session), entry.title.clone());
-        let kind = RunKind::Rerun { parent: entry.id.clone() };
-        let anchor = Anchor { first: 0, last: 0, whole: true, stale: false };
-        let new = NewRun { uri: Some(uri.clone()), anchor, code: false, title };
-        super::commands::queue(state, session, RunRequest::new(kind, Vec::new()), new);
-    }
-    for (session, anchor, code, title) in changed_cells(state, uri) {
-        let request = RunRequest::code(code, uri, anchor.first, anchor.last);
-        super::commands::queue(state, session, request, NewRun { uri: Some(uri.clone()), anchor, code: true, title });
-    }
-}
-
-/// Where a cell ran, its lines, its present code, and the title of its run.
-type ChangedCell = (Arc<Session>, Anchor, String, String);
-
-/// The latest run of each cell that has changed since, with the cell's present code, in the order of the document.
-fn changed_cells(state: &State, uri: &Url) -> Vec<ChangedCell> {
-    let Some(document) = state.documents.get(uri) else { return Vec::new() };
-    let mut cells: BTreeMap<u32, Option<ChangedCell>> = BTreeMap::new();
-    for entry in state.runs.about(uri).filter(|entry| entry.code && !entry.anchor.whole && !entry.hidden) {
-        cells.entry(entry.anchor.line()).or_insert_with(|| {
-            let lines = entry.anchor.first as usize..=entry.anchor.last as usize;
-            let code: String = lines.flat_map(|line| [document.text.line(line), "\n"]).collect();
-            let changed = entry.status.is_final() && entry.anchor.stale && !code.trim().is_empty();
-            changed.then(|| (Arc::clone(&entry.session), Anchor { stale: false, ..entry.anchor }, code, entry.title.clone()))
-        });
-    }
-    cells.into_values().flatten().collect()
 }
 
 /// Asks the person in the editor before code runs.

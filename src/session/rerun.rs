@@ -14,7 +14,9 @@ const MAX_REPETITIONS: usize = 1000;
 /// of the code, so what it repeated stands for it.
 pub(super) fn repeated(store: &RunStore, mut run: Arc<Run>) -> Arc<Run> {
     for _ in 0..MAX_REPETITIONS {
-        let broke_off = run.changes.is_some() && run.status != RunStatus::Completed;
+        // One that was cancelled in the queue knows no more than whom it would have repeated.
+        let is_repetition = run.changes.is_some() || run.question.is_empty();
+        let broke_off = is_repetition && run.status != RunStatus::Completed;
         let Some(Ok(before)) = run.parent.as_deref().filter(|_| broke_off).map(|id| store.load(id)) else { break };
         run = Arc::new(before);
     }

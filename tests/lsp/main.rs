@@ -11,6 +11,7 @@ mod client;
 mod conduct;
 mod data;
 mod lifecycle;
+mod live;
 mod privacy;
 mod recall;
 mod rig;

@@ -38,6 +38,8 @@ pub struct Scripted {
     files: Mutex<Vec<(String, Vec<u8>)>>,
     asked: Mutex<Vec<String>>,
     running: AtomicUsize,
+    /// Executions that begin go on until this is false again.
+    held: tokio::sync::watch::Sender<bool>,
 }
 
 impl Rig {
@@ -54,6 +56,11 @@ impl Rig {
     /// The latest request to the model, as text.
     pub fn asked(&self) -> String {
         self.scripted.asked.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+
+    /// Whether executions wait before they end, until they are let go or interrupted.
+    pub fn hold(&self, held: bool) {
+        self.scripted.held.send_replace(held);
     }
 
     /// Sandboxes that were started and not stopped.
@@ -104,6 +111,18 @@ struct ScriptedSandbox {
     stopped: CancellationToken,
     /// Held while code executes: a kernel does one thing at a time.
     kernel: tokio::sync::Mutex<()>,
+}
+
+impl ScriptedSandbox {
+    /// Waits while executions are held; whether it was interrupted meanwhile.
+    async fn interrupted_while_held(&self, cancel: &CancellationToken) -> bool {
+        let mut held = self.scripted.held.subscribe();
+        tokio::select! {
+            _ = held.wait_for(|held| !held) => false,
+            () = cancel.cancelled() => true,
+            () = self.stopped.cancelled() => true,
+        }
+    }
 }
 
 fn picture() -> String {
@@ -189,6 +208,9 @@ impl Sandbox for ScriptedSandbox {
                 () = cancel.cancelled() => {}
                 () = self.stopped.cancelled() => {}
             }
+            execution.exit_code = 130;
+            execution.error = Some(failed("Interrupted"));
+        } else if self.interrupted_while_held(cancel).await {
             execution.exit_code = 130;
             execution.error = Some(failed("Interrupted"));
         } else if code.contains("raise") {

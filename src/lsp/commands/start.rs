@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -48,6 +49,8 @@ pub struct Prepared {
     request: RunRequest,
     new: NewRun,
     model: Option<ModelInfo>,
+    /// Documents whose text was captured, with its revision.
+    captured: Vec<(Url, u64)>,
 }
 
 const WHOLE: Anchor = Anchor { first: 0, last: 0, whole: true, stale: false };
@@ -62,12 +65,20 @@ pub fn analyze_file(state: &mut State, argument: &ext::AnalyzeFile, reply: Reply
     let folder = state.folder_for(&argument.uri);
     let session = state.session_for(&argument.uri);
     let uri = argument.uri.clone();
+    let captured = revisions(state, inputs.iter().map(|input| &input.uri));
     prepare(state, reply, move || {
         let files = files(&inputs, &folder)?;
         let mut request = RunRequest::new(RunKind::Ask { question: question.clone() }, files);
         request.uri = Some(uri.to_string());
-        Ok(Prepared { session, request, new: NewRun { uri: Some(uri), anchor: WHOLE, code: false, title: question }, model: None })
+        let files = inputs.into_iter().skip(1).map(|input| input.uri).collect();
+        let new = NewRun { uri: Some(uri), files, anchor: WHOLE, code: false, by_save: false, title: question };
+        Ok(Prepared { session, request, new, model: None, captured })
     });
+}
+
+/// The revisions of those documents that are open.
+fn revisions<'a>(state: &State, uris: impl IntoIterator<Item = &'a Url>) -> Vec<(Url, u64)> {
+    uris.into_iter().filter_map(|uri| Some((uri.clone(), state.documents.get(uri)?.revision.load(Ordering::Relaxed)))).collect()
 }
 
 fn capture(state: &State, uri: Url) -> Input {
@@ -157,6 +168,7 @@ pub fn ask_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
     let session = state.session_for(&argument.uri);
     let uri = argument.uri.clone();
     let Selected { name, text, first, last, header_added, .. } = selected;
+    let captured = revisions(state, [&uri]);
     prepare(state, reply, move || {
         let place = SelectionInfo { document: uri.to_string(), start_line: first, end_line: last };
         let file = RunFile { name: name.clone(), source: FileSource::Bytes(text.into_bytes().into()), origin: uri.to_string() };
@@ -164,7 +176,8 @@ pub fn ask_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
         request.uri = Some(uri.to_string());
         request.selection = Some(RunSelection { file: name, place, header_added });
         let anchor = Anchor { first, last, whole: false, stale: false };
-        Ok(Prepared { session, request, new: NewRun { uri: Some(uri), anchor, code: false, title: question }, model: None })
+        let new = NewRun { uri: Some(uri), files: Vec::new(), anchor, code: false, by_save: false, title: question };
+        Ok(Prepared { session, request, new, model: None, captured })
     });
 }
 
@@ -182,13 +195,9 @@ pub fn run_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
     let uri = argument.uri.clone();
     let request = RunRequest::code(code, &uri, first, last);
     let anchor = Anchor { first, last, whole: false, stale: false };
-    let prepared = Prepared {
-        session,
-        request,
-        new: NewRun { uri: Some(uri), anchor, code: true, title: "Running the selection".to_owned() },
-        model: None,
-    };
-    submit(state, prepared, reply);
+    let title = "Running the selection".to_owned();
+    let new = NewRun { uri: Some(uri), files: Vec::new(), anchor, code: true, by_save: false, title };
+    submit(state, Prepared { session, request, new, model: None, captured: Vec::new() }, reply);
 }
 
 /// `codeinterp.followUp`
@@ -213,7 +222,7 @@ pub fn rerun(state: &mut State, argument: ext::RunArgument, reply: Reply<Option<
 
 /// A run that goes on from an earlier one, at the earlier one's place.
 fn continued(state: &mut State, parent: String, kind: RunKind, title: String, reply: Reply<Option<Value>>) {
-    let anchor = state.runs.get(&parent).map(|entry| entry.anchor);
+    let (anchor, files) = state.runs.get(&parent).map(|entry| (entry.anchor, entry.files.clone())).unzip();
     let sessions = state.all_sessions();
     prepare(state, reply, move || {
         let (session, record) = find(&sessions, &parent).ok_or_else(|| no_run(&parent))?;
@@ -228,7 +237,8 @@ fn continued(state: &mut State, parent: String, kind: RunKind, title: String, re
         anchor.stale = false;
         let mut request = RunRequest::new(kind, Vec::new());
         request.uri.clone_from(&record.uri);
-        Ok(Prepared { session, request, new: NewRun { uri, anchor, code: false, title }, model: None })
+        let new = NewRun { uri, files: files.unwrap_or_default(), anchor, code: false, by_save: false, title };
+        Ok(Prepared { session, request, new, model: None, captured: Vec::new() })
     });
 }
 
@@ -256,11 +266,14 @@ pub fn submit(state: &mut State, prepared: Prepared, reply: Reply<Option<Value>>
     if reply.is_closed() {
         return;
     }
-    if state.shut_down.load(std::sync::atomic::Ordering::Relaxed) {
+    if state.shut_down.load(Ordering::Relaxed) {
         let _ = reply.send(Err(failed("the server is shutting down")));
         return;
     }
-    let Prepared { session, request, new, model } = prepared;
+    let Prepared { session, request, mut new, model, captured } = prepared;
+    // What was typed since is not what the run is about.
+    let now = revisions(state, captured.iter().map(|(uri, _)| uri));
+    new.anchor.stale |= now.iter().any(|now| !captured.contains(now));
     tell_destination(state, model.as_ref());
     let document = |state: &State, session: &Session, run: &str| state.report_uri(session, run);
     let run = queue(state, Arc::clone(&session), request, new);
