@@ -32,6 +32,7 @@ const PACE: Duration = Duration::from_millis(200);
 const MAX_RUNS: usize = 300;
 
 /// A run of this connection.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state")]
 pub struct RunEntry {
     /// Its id.
     pub id: String,
