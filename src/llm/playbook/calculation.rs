@@ -13,25 +13,29 @@ pub fn calculation(query: &Query, table: &Table, language: Language) -> Step {
     if let Some((column, value)) = &query.filter {
         let _ = writeln!(code, "df = df[df[{}].astype(str) == {}]", literal(column), literal(value));
     }
-    let said = words(query, language);
-    let line = match &query.group {
-        Some((group, kind)) => grouped(query, group, *kind, &said, language),
-        None => single(query, &said, language),
-    };
-    code.push_str(&line);
+    let mut all = Vec::new();
+    for (measure, place) in query.measures.iter().zip(0..) {
+        let said = words(query, *measure, language);
+        let lines = match &query.group {
+            Some((group, kind)) => grouped(query, *measure, group, *kind, &said, place == 0, language),
+            None => single(query, *measure, &said, language),
+        };
+        code.push_str(&lines);
+        all.push(said);
+    }
     let say = match language {
-        Language::English => format!("I calculate {said}."),
-        Language::Chinese => format!("计算{said}。"),
+        Language::English => format!("I calculate {}.", all.join(" and ")),
+        Language::Chinese => format!("计算{}。", all.join("和")),
     };
     Step { say, code, is_answer: true }
 }
 
 /// What is calculated, in words.
-fn words(query: &Query, language: Language) -> String {
+fn words(query: &Query, measure: Measure, language: Language) -> String {
     let value = query.value.as_deref();
     let rows = language.pick("rows", "行");
     let mut said = match language {
-        Language::English => match query.measure {
+        Language::English => match measure {
             Measure::Count => format!("the number of {}", value.map_or_else(|| "rows".to_owned(), |value| format!("values of {value}"))),
             Measure::Distinct => format!(
                 "the number of different values of {}",
@@ -43,7 +47,7 @@ fn words(query: &Query, language: Language) -> String {
                 value.map_or_else(|| "number of rows".to_owned(), |value| format!("of {value}"))
             ),
         },
-        Language::Chinese => match query.measure {
+        Language::Chinese => match measure {
             Measure::Count => value.map_or_else(|| "行数".to_owned(), |value| format!("{value} 的值个数")),
             Measure::Distinct => format!("{} 的不同取值个数", value.or(query.group.as_ref().map(|group| group.0.as_str())).unwrap_or(rows)),
             measure => {
@@ -87,19 +91,19 @@ fn method(measure: Measure) -> &'static str {
 }
 
 /// A single number.
-fn single(query: &Query, said: &str, language: Language) -> String {
+fn single(query: &Query, measure: Measure, said: &str, language: Language) -> String {
     let text = literal(&sentence_start(said));
     let (is, stop) = (language.pick(" is ", "是 "), language.pick(".", "。"));
     let Some(value) = &query.value else {
-        return format!("said = {text}\nresult = len(df)\nprint(f\"- {{said}}{is}{{result}}{stop}\")\n{}", asked_form(query));
+        return format!("said = {text}\nresult = len(df)\nprint(f\"- {{said}}{is}{{result}}{stop}\")\n{}", asked_form(query, measure));
     };
     let over = language.pick(" (over {len(values)} values)", "（共 {len(values)} 个值）");
     let mut code = format!(
         "said = {text}\nvalues = df[{}].dropna()\nresult = values.{}()\nprint(f\"- {{said}}{is}{{num(result)}}{over}{stop}\")\n",
         literal(value),
-        method(query.measure)
+        method(measure)
     );
-    let extreme = query.top.unwrap_or(match query.measure {
+    let extreme = query.top.unwrap_or(match measure {
         Measure::Max => 1,
         Measure::Min => -1,
         _ => 0,
@@ -108,20 +112,18 @@ fn single(query: &Query, said: &str, language: Language) -> String {
         let pick = if extreme > 0 { "nlargest" } else { "nsmallest" };
         let _ = writeln!(code, "print(df.{pick}({}, {}).to_string(max_cols=12))", extreme.abs(), literal(value));
     }
-    code.push_str(&asked_form(query));
+    code.push_str(&asked_form(query, measure));
     code
 }
 
 /// Prints the result in the form that the question asks for, where it asks for one.
-fn asked_form(query: &Query) -> String {
-    let Some((name, decimals)) = &query.form else { return String::new() };
-    let value = decimals.map_or_else(|| "result".to_owned(), |decimals| format!("format(float(result), \".{decimals}f\")"));
-    format!("print(\"@{name}[\" + str({value}) + \"]\")\n")
+fn asked_form(query: &Query, measure: Measure) -> String {
+    query.form.name_of(measure, &query.measures).map(|name| query.form.print(name, "result")).unwrap_or_default()
 }
 
-/// One number a group, drawn as bars.
-fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Language) -> String {
-    if query.measure == Measure::Distinct && query.value.is_none() {
+/// One number a group, drawn as bars where `draw` is set.
+fn grouped(query: &Query, measure: Measure, group: &str, kind: Kind, said: &str, draw: bool, language: Language) -> String {
+    if measure == Measure::Distinct && query.value.is_none() {
         let (is, stop) = (language.pick(" is ", "是 "), language.pick(".", "。"));
         return format!(
             "said = {}\ncount = df[{}].nunique()\nprint(f\"- {{said}}{is}{{count}}{stop}\")\n",
@@ -136,10 +138,10 @@ fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Languag
     // An extreme without a column of its own is about the number of rows.
     let counts = query.value.is_none();
     let values = match &query.value {
-        Some(value) => format!("df.groupby(keys)[{}].{}()", literal(value), method(query.measure)),
+        Some(value) => format!("df.groupby(keys)[{}].{}()", literal(value), method(measure)),
         None => "keys.value_counts()".to_owned(),
     };
-    let ascending = query.measure == Measure::Min || query.top.is_some_and(|top| top < 0);
+    let ascending = measure == Measure::Min || query.top.is_some_and(|top| top < 0);
     let shown = query.top.map_or(20, i64::abs);
     let by = match language {
         Language::English => sentence_start(&format!("{} by {group}", if counts { "the number of rows" } else { said })),
@@ -154,23 +156,25 @@ fn grouped(query: &Query, group: &str, kind: Kind, said: &str, language: Languag
             ("{said}：{first}的是 {groups.index[0]}（{num(groups.iloc[0])}），共 {total} 组。", if ascending { "最低" } else { "最高" })
         }
     };
+    let drawn = "plt.figure(figsize=(8, 1.5 + 0.35 * len(groups)))\n\
+         plt.barh([str(name)[:40] for name in groups.index[::-1]], groups.values[::-1])\n\
+         plt.title(said)\n\
+         plt.tight_layout()\n\
+         plt.show()\n";
     format!(
         "said, first = {said}, {order}\n\
          keys = {keys}\n\
          groups = {values}.dropna().sort_values(ascending={ascending})\n\
          total = len(groups)\n\
          groups = groups.head({shown})\n\
-         plt.figure(figsize=(8, 1.5 + 0.35 * len(groups)))\n\
-         plt.barh([str(name)[:40] for name in groups.index[::-1]], groups.values[::-1])\n\
-         plt.title(said)\n\
-         plt.tight_layout()\n\
-         plt.show()\n\
+         {drawn}\
          print(f\"- {first}\")\n\
          for name, value in groups.items():\n    \
              print(f\"  - {{name}}: {{num(value)}}\")\n",
         said = literal(&by),
         order = literal(order),
         ascending = if ascending { "True" } else { "False" },
+        drawn = if draw { drawn } else { "" },
     )
 }
 

@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::beyond;
 use super::facts::{Facts, Kind, Table};
+use super::form::Form;
 
 /// How values are brought together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub enum Measure {
 pub struct Query {
     /// File of the table.
     pub table: String,
-    /// How.
-    pub measure: Measure,
+    /// How; all of them where the question lists several.
+    pub measures: Vec<Measure>,
     /// Of which column; `None` for rows.
     pub value: Option<String>,
     /// By which column.
@@ -42,8 +44,8 @@ pub struct Query {
     pub filter: Option<(String, String)>,
     /// Only the first so many; negative for the last.
     pub top: Option<i64>,
-    /// The form that the question asks for: its name in `@name[value]`, and how many decimals the value has.
-    pub form: Option<(String, Option<u32>)>,
+    /// The form that the question asks for.
+    pub form: Form,
 }
 
 /// What the question asks for.
@@ -61,6 +63,8 @@ pub enum Intent {
         first: String,
         /// The other.
         second: String,
+        /// The form that the question asks for.
+        form: Form,
     },
     /// What is missing.
     Missing {
@@ -80,9 +84,12 @@ struct Patterns {
     measures: [(Measure, Regex); 8],
     by: Regex,
     intensive: Regex,
-    form: Regex,
-    decimals: Regex,
+    listable: Regex,
+    list: Regex,
 }
+
+/// Measures as a list of them names them.
+const LISTABLE: &str = r"\bmean\b|\baverage\b|\bmedian\b|\bstandard deviation\b|\bstd\b|\bsum\b|\btotal\b|\bminimum\b|\bmin\b|\bmaximum\b|\bmax\b|平均值?|均值|中位数|标准差|总和|合计|最大值?|最小值?";
 
 #[expect(clippy::unwrap_used, reason = "constant patterns, compiled by the tests")]
 static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
@@ -100,7 +107,12 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
             r"\b(?:bottom|last|smallest|lowest)\s+(\d+|one|two|three|four|five|ten)\b|(\d+)\s+(?:smallest|lowest|least|worst)|[后倒]数?\s*第?(\d+|[一二两三四五六七八九十])",
         ),
         measures: [
-            (Measure::Distinct, pattern(r"distinct|unique|how many different|different|不同的?|去重|几种|多少种")),
+            (
+                Measure::Distinct,
+                pattern(
+                    r"(?:how many|number of|count of|counts?)\s+(?:the\s+)?(?:distinct|unique|different)|(?:distinct|unique)\s+(?:count|number)|去重|几种|多少种|[多少几]个?不同|不同的?[^，。？]{0,12}(?:数量|个数|有多少|有几)",
+                ),
+            ),
             (Measure::Deviation, pattern(r"standard deviation|\bstd\b|\bstdev\b|标准差")),
             (Measure::Median, pattern(r"\bmedian|中位数")),
             (Measure::Mean, pattern(r"\bmean\b|average|\bavg\b|平均|均值")),
@@ -120,8 +132,10 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         intensive: pattern(
             r"price|rate|ratio|percent|pct|share|score|rating|age\b|temp|height|weight|speed|mean|average|index|density|价|率|比|分|龄|温|均",
         ),
-        form: pattern(r"@([a-z]\w*)\["),
-        decimals: pattern(r"\b(one|two|three|four|\d{1,2})\s+decimal|保留\s*([一两二三四\d]{1,2})\s*位"),
+        listable: pattern(LISTABLE),
+        list: pattern(&format!(
+            r"(?:{LISTABLE})(?:(?:\s+values?)?(?:\s*(?:,|，|、|;|\band\b|&|和|及|以及|与)\s*)+(?:the\s+)?(?:{LISTABLE}))+"
+        )),
         by: pattern(r"\b(?:by|per|for each|each|for every|every|across|grouped by|which|what)\s+|按照?|每个?一?|各个?|不同的?|哪一?个?种?"),
     }
 });
@@ -138,18 +152,27 @@ impl Intent {
             .filter(|mention| matches!(kind(&mention.column), Kind::Number | Kind::Year))
             .map(|mention| mention.column.as_str())
             .collect();
+        let names: Vec<&str> = mentions.iter().map(|mention| mention.column.as_str()).collect();
+        let query = query(question, table, &mentions);
         if PATTERNS.relation.is_match(question)
-            && let [first, second, ..] = numbers.as_slice()
+            && let [first, second] = numbers.as_slice()
         {
-            return Self::Relation { table: name(), first: (*first).to_owned(), second: (*second).to_owned() };
+            if beyond::has_conditions(question, names) {
+                return Self::Unknown;
+            }
+            return Self::Relation { table: name(), first: (*first).to_owned(), second: (*second).to_owned(), form: Form::of(question) };
         }
-        if PATTERNS.missing.is_match(question) {
-            return Self::Missing { table: name() };
+        let counts = |query: &Query| matches!(query.measures[..], [Measure::Count | Measure::Distinct | Measure::Max | Measure::Min]);
+        if PATTERNS.missing.is_match(question) && query.as_ref().is_none_or(counts) {
+            return if beyond::has_conditions(question, names) { Self::Unknown } else { Self::Missing { table: name() } };
         }
-        if let Some(query) = query(question, table, &mentions) {
-            return Self::Query(query);
+        if let Some(query) = query {
+            let restricted = query.filter.iter().map(|(_, value)| value.as_str());
+            let conditions = beyond::has_conditions(question, names.into_iter().chain(restricted));
+            return if conditions { Self::Unknown } else { Self::Query(query) };
         }
-        if question.trim().is_empty() || PATTERNS.overview.is_match(question) { Self::Overview } else { Self::Unknown }
+        let general = question.trim().is_empty() || (PATTERNS.overview.is_match(question) && !beyond::is_work(question));
+        if general { Self::Overview } else { Self::Unknown }
     }
 }
 
@@ -258,37 +281,34 @@ fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
     let additive = value.as_deref().is_some_and(|value| !PATTERNS.intensive.is_match(value));
     let measure =
         if top.is_some() && group.is_some() && additive && matches!(measure, Measure::Max | Measure::Min) { Measure::Sum } else { measure };
+    let measures = if top.is_some() { vec![measure] } else { listed(question, measure) };
     Some(Query {
         table: table.name.clone(),
-        measure,
+        measures,
         value,
         group: group.map(|mention| (mention.column.clone(), kind(&mention.column))),
         filter,
         top,
-        form: form(question),
+        form: Form::of(question),
     })
 }
 
-/// The one form of the answer that a question asks for, `@mean_fare[…] … rounded to two decimal places`; `None` where it
-/// asks for several.
-fn form(question: &str) -> Option<(String, Option<u32>)> {
-    let mut names = PATTERNS.form.captures_iter(question).map(|captures| captures[1].to_owned());
-    let name = names.next()?;
-    if names.any(|other| other != name) {
-        return None;
-    }
-    let word = PATTERNS
-        .decimals
-        .captures(question)
-        .and_then(|captures| captures.get(1).or_else(|| captures.get(2)).map(|word| word.as_str().to_lowercase()));
-    let decimals = word.and_then(|word| match word.as_str() {
-        "one" | "一" => Some(1),
-        "two" | "两" | "二" => Some(2),
-        "three" | "三" => Some(3),
-        "four" | "四" => Some(4),
-        digits => digits.parse().ok().filter(|digits| *digits <= 15),
+/// The measures that a question lists, as in "mean, median and standard deviation"; the one measure where it lists none.
+fn listed(question: &str, measure: Measure) -> Vec<Measure> {
+    let Some(list) = PATTERNS.list.find(question) else { return vec![measure] };
+    let of_word = |word: &str| {
+        let fits = |(measure, pattern): &(Measure, Regex)| !matches!(measure, Measure::Count | Measure::Distinct) && pattern.is_match(word);
+        PATTERNS.measures.iter().find(|entry| fits(entry)).map(|(measure, _)| *measure)
+    };
+    let mut measures: Vec<Measure> = PATTERNS.listable.find_iter(list.as_str()).filter_map(|word| of_word(word.as_str())).collect();
+    let mut seen = Vec::new();
+    measures.retain(|measure| {
+        !seen.contains(measure) && {
+            seen.push(*measure);
+            true
+        }
     });
-    Some((name, decimals))
+    measures
 }
 
 /// The number of a `top 5` or `前五`.
@@ -331,7 +351,7 @@ mod tests {
         match Intent::of(question, &facts()) {
             Intent::Query(query) => {
                 assert_eq!(
-                    (query.measure, query.value.as_deref(), query.group.as_ref().map(|group| group.0.as_str()), query.top),
+                    (query.measures[0], query.value.as_deref(), query.group.as_ref().map(|group| group.0.as_str()), query.top),
                     (measure, value, group, top),
                     "{question}"
                 );
@@ -357,15 +377,32 @@ mod tests {
     }
 
     #[test]
-    fn the_form_that_a_question_asks_for_is_seen() {
-        let form = |question: &str| match Intent::of(question, &facts()) {
-            Intent::Query(query) => query.form,
+    fn all_measures_of_a_list_are_meant() {
+        let measures = |question: &str| match Intent::of(question, &facts()) {
+            Intent::Query(query) => query.measures,
             other => panic!("{question}: {other:?}"),
         };
-        assert_eq!(form("mean price, as @mean_price[value] rounded to two decimal places"), Some(("mean_price".to_owned(), Some(2))));
-        assert_eq!(form("平均销售额，@avg[值]，保留1位小数"), Some(("avg".to_owned(), Some(1))));
-        assert_eq!(form("mean price as @a[x], @b[y]"), None);
-        check("standard deviation of price", Measure::Deviation, Some("price"), None, None);
+        assert_eq!(measures("mean, median, and standard deviation of price"), [Measure::Mean, Measure::Median, Measure::Deviation]);
+        assert_eq!(measures("minimum and maximum price by product"), [Measure::Min, Measure::Max]);
+        assert_eq!(measures("销售额的平均值和中位数"), [Measure::Mean, Measure::Median]);
+        assert_eq!(measures("Which product has the highest average price?"), [Measure::Mean]);
+        check("不同地区的平均销售额", Measure::Mean, Some("销售额"), Some("地区"), None);
+        check("mean price, where values are missing leave them out", Measure::Mean, Some("price"), None, None);
+    }
+
+    #[test]
+    fn a_calculation_that_would_leave_something_out_is_beyond_it() {
+        for question in [
+            "mean price of products above 5",
+            "Total price in March",
+            "Create a feature price squared and calculate its mean",
+            "RMSE of a regression of price on unit price",
+            "Detect the outliers of price and give their mean",
+        ] {
+            assert_eq!(Intent::of(question, &facts()), Intent::Unknown, "{question}");
+        }
+        let Intent::Relation { form, .. } = Intent::of("correlation of price and 销售额 as @corr[r]", &facts()) else { panic!() };
+        assert_eq!(form.correlation(), Some("corr"));
     }
 
     #[test]

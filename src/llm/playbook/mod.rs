@@ -4,14 +4,17 @@
 //!
 //! - [`dialogue`]: what the conversation says: question, files, outputs so far.
 //! - [`facts`]: what the first step's output shows of the tables.
-//! - [`intent`]: what the question asks for, in English or Chinese.
+//! - [`intent`]: what the question asks for, in English or Chinese; [`beyond`]: what of it can't be done; [`form`]: how
+//!   the answer is to be written.
 //! - [`program`]: the Python of each step; [`calculation`]: of a question about numbers.
 //! - [`answer`]: the last turn.
 
 mod answer;
+mod beyond;
 mod calculation;
 mod dialogue;
 mod facts;
+mod form;
 mod intent;
 mod program;
 

@@ -122,9 +122,12 @@ pub fn plan(intent: &Intent, facts: &Facts, language: Language, charts: usize) -
     match intent {
         Intent::Overview | Intent::Unknown => overview(facts, language, charts),
         Intent::Query(query) => table(&query.table).map(|table| vec![calculation(query, table, language)]).unwrap_or_default(),
-        Intent::Relation { table: name, first, second } => {
+        Intent::Relation { table: name, first, second, form } => {
             let mut step = scatter(name, first, second, language);
             step.is_answer = true;
+            if let Some(name) = form.correlation() {
+                step.code.push_str(&form.print(name, "value"));
+            }
             vec![step]
         }
         Intent::Missing { table: name } => match table(name) {
