@@ -9,7 +9,7 @@ use crate::agent::ports::{Model, ModelError, SandboxError};
 use crate::config::{self, BackendChoice, Settings};
 use crate::llm;
 use crate::sandbox::Backend;
-use crate::sandbox::consent::{BySetting, Consent};
+use crate::sandbox::consent::{Consent, Relay};
 use crate::sandbox::docker::DockerBackend;
 use crate::sandbox::process::ProcessBackend;
 use crate::session::Services;
@@ -18,22 +18,28 @@ use crate::session::Services;
 pub struct App {
     docker: Arc<DockerBackend>,
     process: Arc<ProcessBackend>,
+    consent: Arc<Relay>,
     state_dir: PathBuf,
 }
 
 impl App {
     /// Edges with their folders at the places that the environment names. Connects to nothing yet.
     pub fn new() -> Self {
-        Self::asking(Arc::new(BySetting))
+        let consent = Arc::new(Relay::default());
+        let asked = || Arc::clone(&consent) as Arc<dyn Consent>;
+        Self {
+            docker: Arc::new(DockerBackend::new().asking(asked())),
+            process: Arc::new(ProcessBackend::new(config::cache_dir()).asking(asked())),
+            consent,
+            state_dir: config::state_dir(),
+        }
     }
 
     /// The same, with somebody to ask before packages are downloaded.
     pub fn asking(consent: Arc<dyn Consent>) -> Self {
-        Self {
-            docker: Arc::new(DockerBackend::new().asking(Arc::clone(&consent))),
-            process: Arc::new(ProcessBackend::new(config::cache_dir()).asking(consent)),
-            state_dir: config::state_dir(),
-        }
+        let app = Self::new();
+        app.ask(consent);
+        app
     }
 }
 
@@ -77,6 +83,10 @@ impl Services for App {
 
     fn state_dir(&self) -> PathBuf {
         self.state_dir.clone()
+    }
+
+    fn ask(&self, consent: Arc<dyn Consent>) {
+        self.consent.to(consent);
     }
 }
 

@@ -124,6 +124,8 @@ pub struct SandboxSettings {
     pub timeout_seconds: u64,
     /// Minutes without use after which the sandbox is stopped.
     pub idle_minutes: u64,
+    /// Whether a sandbox is started as soon as a data file of a workspace folder is opened.
+    pub warm: bool,
 }
 
 impl Default for SandboxSettings {
@@ -139,6 +141,7 @@ impl Default for SandboxSettings {
             pids: 256,
             timeout_seconds: 60,
             idle_minutes: 30,
+            warm: false,
         }
     }
 }

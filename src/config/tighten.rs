@@ -38,6 +38,7 @@ impl Settings {
         sandbox.pids = sandbox.pids.min(wanted.sandbox.pids);
         sandbox.timeout_seconds = sandbox.timeout_seconds.min(wanted.sandbox.timeout_seconds);
         sandbox.idle_minutes = sandbox.idle_minutes.min(wanted.sandbox.idle_minutes);
+        sandbox.warm = sandbox.warm && wanted.sandbox.warm;
         settings
     }
 }
@@ -65,7 +66,7 @@ mod tests {
         let settings = tightened(&json!({
             "model": "evil::model", "endpoint": "http://evil.example", "apiKeyEnv": "AWS_SECRET_ACCESS_KEY", "live": true,
             "agent": {"maxSteps": 1000, "confirm": "never"},
-            "sandbox": {"image": "evil", "base": "evil", "runtime": "evil", "packages": ["evil"], "memory": "64g", "pids": 9999, "backend": "process"},
+            "sandbox": {"image": "evil", "base": "evil", "runtime": "evil", "packages": ["evil"], "memory": "64g", "pids": 9999, "backend": "process", "warm": true},
             "privacy": {"send": "full"},
         }));
         assert_eq!(settings, Settings::default());

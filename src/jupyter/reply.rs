@@ -79,6 +79,8 @@ pub struct FileChanges {
     pub skipped: Vec<SkippedFile>,
     /// Those of the new and changed ones that were so before the execution began.
     pub background: Vec<String>,
+    /// Work of an earlier execution went on meanwhile: what is new or changed may be its doing.
+    pub shared: bool,
     /// Further ones, counted only.
     pub omitted: u64,
 }

@@ -13,7 +13,7 @@ use url::Url;
 use super::documents::Text;
 use super::event::{Event, Profiled};
 use super::state::{Document, Seen, State, Waiter};
-use super::{convert, recall, saves};
+use super::{convert, recall, saves, uris};
 use crate::profile::live::{self, Format, LiveProfile};
 
 /// How long typing must pause before columns are looked at again.
@@ -67,6 +67,16 @@ pub fn did_open(state: &mut State, params: lsp::DidOpenTextDocumentParams) {
     }
     recall::opened(state, &uri);
     start(state, &uri);
+    warm(state, &uri);
+}
+
+/// Starts the sandbox that a question about this document would need, where the settings ask for that.
+fn warm(state: &State, uri: &Url) {
+    let is_data = state.documents.get(uri).is_some_and(|document| document.format.is_some());
+    let in_workspace = uris::path(uri).is_some_and(|path| state.folders.iter().any(|folder| path.starts_with(&folder.path)));
+    if state.settings.sandbox.warm && is_data && in_workspace {
+        state.session_for(uri).warm();
+    }
 }
 
 /// `textDocument/didChange`

@@ -20,6 +20,7 @@ use crate::agent::ports::{Model, ModelError, SandboxError, Sink};
 use crate::config::Settings;
 use crate::llm::editor::{ChatClient, ChatQuestion, ChatReply, EditorModel};
 use crate::sandbox::Backend;
+use crate::sandbox::consent::Consent;
 use crate::session::Services;
 
 /// How long an editor's model may take for one turn.
@@ -191,5 +192,9 @@ impl Services for EditorServices {
 
     fn state_dir(&self) -> PathBuf {
         self.inner.state_dir()
+    }
+
+    fn ask(&self, consent: Arc<dyn Consent>) {
+        self.inner.ask(consent);
     }
 }

@@ -6,12 +6,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::mpsc;
 use tower_lsp::Client;
 use tower_lsp::gen_lsp_types as lsp;
 use url::Url;
 
 use super::ext::{RunChanged, RunChangedParams};
+use crate::sandbox::consent::{Consent, PackageDownload};
 
 /// How long a client may take to answer what needs no person.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -130,6 +132,15 @@ impl Outbox {
             Ok(Ok(answer)) => answer.map(|answer| answer.title),
             _ => None,
         }
+    }
+}
+
+#[async_trait]
+impl Consent for Outbox {
+    async fn may_download(&self, download: &PackageDownload) -> bool {
+        const INSTALL: &str = "Install";
+        let text = format!("codeinterp: the sandbox needs {download}.");
+        self.ask(text, &[INSTALL, "Not now"]).await.as_deref() == Some(INSTALL)
     }
 }
 

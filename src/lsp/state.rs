@@ -117,6 +117,7 @@ impl State {
         end: CancellationToken,
     ) -> Self {
         let settings = Settings::default();
+        services.ask(Arc::new(outbox.clone()));
         let services = Arc::new(EditorServices::new(services, Arc::clone(&chat)));
         Self {
             features: ClientFeatures::default(),

@@ -49,6 +49,9 @@ pub trait Backend: Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<(), SandboxError>;
 
+    /// Whether everything that [`provision`](Self::provision) makes and a start needs is there already.
+    async fn is_provisioned(&self, settings: &SandboxSettings) -> bool;
+
     /// Starts a sandbox, provisioning first where that is needed.
     async fn start(
         &self,

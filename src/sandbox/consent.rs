@@ -1,6 +1,7 @@
 //! Being asked before the packages of a person's own choice are downloaded.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
@@ -41,5 +42,27 @@ pub struct BySetting;
 impl Consent for BySetting {
     async fn may_download(&self, _download: &PackageDownload) -> bool {
         true
+    }
+}
+
+/// Asks whoever can answer, once there is somebody; until then the setting decides.
+#[derive(Debug, Default)]
+pub struct Relay(OnceLock<Arc<dyn Consent>>);
+
+impl Relay {
+    /// Passes questions on to `consent` from now on. The first one that is given stays.
+    pub fn to(&self, consent: Arc<dyn Consent>) {
+        // A process has one terminal or one editor.
+        let _ = self.0.set(consent);
+    }
+}
+
+#[async_trait]
+impl Consent for Relay {
+    async fn may_download(&self, download: &PackageDownload) -> bool {
+        match self.0.get() {
+            Some(consent) => consent.may_download(download).await,
+            None => BySetting.may_download(download).await,
+        }
     }
 }

@@ -340,6 +340,13 @@ fn python_error(reply: &ExecuteReply) -> ExecutionError {
     ExecutionError { ename: reply.ename.clone(), evalue, traceback }
 }
 
+/// The first names, and how many more there are.
+fn some_of(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
 fn files(changes: FileChanges) -> (Vec<FileChange>, Vec<String>) {
     let mut skipped: Vec<String> = changes.skipped.iter().map(|file| format!("{}: {}", file.path, file.reason)).collect();
     let entries = changes.created.into_iter().map(|file| (file, true)).chain(changes.changed.into_iter().map(|file| (file, false)));
@@ -354,6 +361,11 @@ fn files(changes: FileChanges) -> (Vec<FileChange>, Vec<String>) {
     }
     for path in changes.background.iter().filter(|path| is_safe_path(path)) {
         skipped.push(format!("{path}: background work of an earlier step wrote it before this step began"));
+    }
+    let others: Vec<&str> =
+        files.iter().map(|file| file.path.as_str()).filter(|path| !changes.background.iter().any(|other| other == path)).collect();
+    if changes.shared && !others.is_empty() {
+        skipped.push(format!("{}: background work of an earlier step went on during this step and may have written it", some_of(&others)));
     }
     if changes.omitted > 0 {
         skipped.push(format!("{} more files: too many", changes.omitted));

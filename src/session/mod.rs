@@ -39,6 +39,7 @@ use crate::agent::run::{ErrorKind, Run, RunError};
 use crate::config::Settings;
 use crate::profile::ProfileOutcome;
 use crate::sandbox::Backend;
+use crate::sandbox::consent::Consent;
 use crate::store::{RunStore, RunSummary};
 
 pub use registry::Sessions;
@@ -57,6 +58,9 @@ pub trait Services: Send + Sync {
 
     /// The folder for runs of all workspaces.
     fn state_dir(&self) -> PathBuf;
+
+    /// From now on, asks there before packages of a person's own choice are downloaded.
+    fn ask(&self, consent: Arc<dyn Consent>);
 }
 
 /// One workspace folder. Cheap to share; ends its sandbox when the last owner drops it or [`Session::close`] is called.
@@ -197,7 +201,8 @@ impl Session {
         outcome.await.map_err(|_| closed())?
     }
 
-    /// Starts the sandbox ahead of the first run. Failures are told by the run that needs it.
+    /// Starts the sandbox ahead of the first run, where that downloads and builds nothing. Failures are told by the run
+    /// that needs it.
     pub fn warm(&self) {
         // A closed session has nothing to warm.
         let _ = self.queue.send(worker::Job::Warm(Box::new(self.settings())));

@@ -80,6 +80,11 @@ pub(super) struct Worker {
 /// Time after a first answer until the backend may use the network and the disk for more: whoever wanted one answer is gone by then.
 const QUIET: Duration = Duration::from_secs(3);
 
+/// Time without use after which a sandbox is stopped.
+fn idle_time(settings: &Settings) -> Duration {
+    Duration::from_secs(settings.sandbox.idle_minutes.max(1).saturating_mul(60))
+}
+
 struct Running {
     sandbox: Arc<WorkspaceSandbox>,
     request: StartRequest,
@@ -93,7 +98,7 @@ impl Worker {
     /// Works until the session is closed; then ends the sandbox.
     pub async fn work(mut self, mut jobs: mpsc::UnboundedReceiver<Job>) {
         let closed = self.closed.clone();
-        let mut idle = Duration::from_secs(30 * 60);
+        let mut idle = idle_time(&Settings::default());
         loop {
             let idle_at = Instant::now() + idle;
             let has_sandbox = self.sandbox.is_some();
@@ -113,22 +118,25 @@ impl Worker {
                     let _ = done.send(());
                 }
                 Some(Job::Profile(job)) => {
+                    idle = idle_time(&job.settings);
                     let prepared = prepare(&mut self, &job.settings, &job.files, &|event| (job.events)(&event), &job.cancel).await;
                     // Whoever asked may have gone away.
                     let _ = job.reply.send(prepared.map(|prepared| prepared.profiles));
                 }
                 Some(Job::Preview(job)) => {
+                    idle = idle_time(&job.settings);
                     let preview = self.preview(&job).await;
                     let _ = job.reply.send(preview);
                 }
                 Some(Job::Warm(settings)) => {
-                    let warmed = self.sandbox(&settings, Vec::new(), &|_| {}, &|_| {}, &closed).await;
-                    if let Err(error) = warmed {
-                        tracing::info!(message = error.message, "the sandbox was not warmed");
+                    idle = idle_time(&settings);
+                    tokio::select! {
+                        () = closed.cancelled() => break,
+                        () = self.warm(&settings, &closed) => {}
                     }
                 }
                 Some(Job::Run(job)) => {
-                    idle = Duration::from_secs(job.settings.sandbox.idle_minutes.max(1) * 60);
+                    idle = idle_time(&job.settings);
                     tokio::select! {
                         () = closed.cancelled() => break,
                         () = self.contained(&job) => {}
@@ -138,6 +146,24 @@ impl Worker {
             }
         }
         self.stop("the session was closed").await;
+    }
+
+    /// Starts a sandbox ahead of its use. Nobody has asked for anything yet, so nothing is downloaded or built for it, and
+    /// one that runs already stays as it is.
+    async fn warm(&mut self, settings: &Settings, cancel: &CancellationToken) {
+        if self.sandbox.is_some() {
+            return;
+        }
+        let warmed = match self.services.backend(settings).await {
+            Ok((backend, _)) if backend.is_provisioned(&settings.sandbox).await => {
+                self.sandbox(settings, Vec::new(), &|_| {}, &|_| {}, cancel).await.map(|_| ())
+            }
+            Ok(_) => return,
+            Err(error) => Err(RunError::from(&error)),
+        };
+        if let Err(error) = warmed {
+            tracing::info!(message = error.message, "the sandbox was not warmed");
+        }
     }
 
     async fn preview(&mut self, job: &PreviewJob) -> Result<Option<Vec<u8>>, RunError> {

@@ -17,6 +17,11 @@ use crate::agent::run::SandboxInfo;
 use crate::profile::ProfileOutcome;
 use crate::sandbox::{Backend, StartRequest};
 
+/// How long a successor waits for an engine that went away under the sandbox: restarting one takes seconds.
+const ENGINE_RETURNS: Duration = Duration::from_secs(20);
+/// Between two looks whether it is back.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// The sandbox of a workspace folder over the time in which it is used.
 pub(crate) struct WorkspaceSandbox {
     backend: Arc<dyn Backend>,
@@ -83,7 +88,7 @@ impl WorkspaceSandbox {
             return Ok(old);
         }
         old.stop().await;
-        let successor = self.backend.start(&self.request, &|_| {}, cancel).await?;
+        let successor = self.successor(cancel).await?;
         let files = lock(&self.files).clone();
         for (name, source) in &files {
             successor.put_file(name, source, &|_| {}, cancel).await?;
@@ -91,6 +96,27 @@ impl WorkspaceSandbox {
         self.kernel_number.fetch_add(1, Ordering::Relaxed);
         *lock(&self.current) = Arc::clone(&successor);
         Ok(successor)
+    }
+
+    /// Starts another sandbox, waiting a while where what it would run in is away.
+    async fn successor(&self, cancel: &CancellationToken) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let until = Instant::now() + ENGINE_RETURNS;
+        let mut refusals = 0;
+        loop {
+            let error = match self.backend.start(&self.request, &|_| {}, cancel).await {
+                Ok(successor) => return Ok(successor),
+                Err(error) => error,
+            };
+            // It may have gone, or come back, in the middle of the attempt: a fault of the sandbox's own comes twice.
+            refusals += u32::from(self.backend.check(&self.request.settings).await.is_ok());
+            if refusals > 1 || Instant::now() > until {
+                return Err(error);
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
     }
 }
 

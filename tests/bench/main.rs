@@ -16,6 +16,7 @@ mod client;
 mod provider;
 mod sandbox;
 mod server;
+mod stream;
 mod table;
 
 use std::path::PathBuf;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that finds something missing fails there")]
 
+mod code;
 mod endings;
 mod engines;
 mod faults;
@@ -10,4 +11,5 @@ mod lifecycle;
 mod packages;
 mod proxy;
 mod resources;
+mod restart;
 mod support;

@@ -71,10 +71,13 @@ class Editor:
         self.changed = asyncio.Event()
         self.client.shown_documents = Noticed(self.changed)
         self.client.messages = Noticed(self.changed)
+        # Questions of the server, and the title of the answer that is chosen.
+        self.questions: list[types.ShowMessageRequestParams] = []
+        self.answer: str | None = None
+        self._on(types.WINDOW_SHOW_MESSAGE_REQUEST, self._asked)
         self._on("codeinterp/runChanged", self._run_changed)
         self._on(types.WORKSPACE_INLAY_HINT_REFRESH, self._refresh)
         for method in (
-            types.WINDOW_SHOW_MESSAGE_REQUEST,
             types.WORKSPACE_CODE_LENS_REFRESH,
             types.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH,
             types.CLIENT_REGISTER_CAPABILITY,
@@ -272,6 +275,10 @@ class Editor:
         async with asyncio.timeout(PATIENCE):
             while open_ones():
                 await self.client.wait_for_notification(types.PROGRESS)
+
+    def _asked(self, question: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        self.questions.append(question)
+        return next((each for each in question.actions or [] if each.title == self.answer), None)
 
     def _refresh(self, _: Any) -> None:
         self.refreshes += 1

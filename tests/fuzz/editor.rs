@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use codeinterp::agent::ports::{Model, ModelError, SandboxError};
 use codeinterp::config::{Overrides, Settings};
 use codeinterp::sandbox::Backend;
+use codeinterp::sandbox::consent::Consent;
 use codeinterp::session::Services;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -33,6 +34,8 @@ impl Services for Nothing {
     fn state_dir(&self) -> PathBuf {
         self.0.clone()
     }
+
+    fn ask(&self, _: Arc<dyn Consent>) {}
 }
 
 fn any_uri() -> impl Strategy<Value = Value> {

@@ -44,6 +44,19 @@ async fn a_dead_kernel_is_told_with_its_cause_and_another_serves_at_once() {
 }
 
 #[tokio::test]
+async fn variables_asked_for_right_after_a_death_are_those_of_the_new_kernel() {
+    let rig = Rig::start().await;
+    // Before the first cell there is no kernel either.
+    assert_eq!(rig.sandbox.variables(None).await, Ok(Vec::new()));
+    for _ in 0..5 {
+        rig.run("x = 1").await;
+        assert_eq!(rig.sandbox.variables(None).await.unwrap().len(), 1);
+        assert!(rig.run("import os; os._exit(5)").await.variables_lost);
+        assert_eq!(rig.sandbox.variables(None).await, Ok(Vec::new()));
+    }
+}
+
+#[tokio::test]
 async fn what_a_dying_cell_printed_and_wrote_is_kept() {
     let rig = Rig::start().await;
     let execution = rig.run("open('made.csv', 'w').write('x')\nprint('before', flush=True)\nimport os\nos.abort()").await;

@@ -66,12 +66,24 @@ async fn errors_of_every_odd_kind_are_told_and_survived() {
 async fn sys_exit_gives_its_code_and_the_kernel_lives_on() {
     let rig = Rig::start().await;
     rig.run("x = 7").await;
-    for (code, expected) in [("import sys; sys.exit(3)", 3), ("exit(4)", 4), ("quit()", 0), ("raise SystemExit('stop: no data')", 1)] {
+    for (code, expected) in [
+        ("import sys; sys.exit(3)", 3),
+        ("exit(4)", 4),
+        ("quit()", 0),
+        ("raise SystemExit('stop: no data')", 1),
+        // More than an exit status of the system holds; 256 would be no success either.
+        ("sys.exit(300)", 300),
+        ("sys.exit(256)", 256),
+        // Told as the system does: -1 means something else here.
+        ("sys.exit(-1)", 255),
+        ("sys.exit(1 << 100_000)", 1),
+    ] {
         let execution = rig.run(code).await;
         assert_eq!(execution.exit_code, expected, "{code}");
         assert_eq!(execution.error.is_some(), expected != 0, "{code}");
         assert!(!execution.variables_lost);
     }
+    assert_eq!(rig.run("sys.exit(300)").await.error.unwrap().evalue, "300");
     assert!(rig.run("sys.exit('stop: no data')").await.stderr.contains("stop: no data"));
     rig.prints("print(x)", "7\n").await;
 }

@@ -80,6 +80,66 @@ async fn a_file_above_the_limit_is_refused_whole() {
     assert!(matches!(&refused, Err(SandboxError::File { reason, .. }) if reason.contains("limit")), "{refused:?}");
 }
 
+/// Tells another thread to stop when it is dropped.
+struct Stops<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_swapped_or_changed_while_it_is_read_is_consistent_or_an_error() {
+    const BYTES: usize = 8 << 20;
+    let rig = Rig::start().await;
+    let (file, next) = (rig.workdir().join("moving"), rig.workdir().join("next"));
+    for swapped in [true, false] {
+        std::fs::write(&file, vec![b'a'; BYTES]).unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let change = || {
+            for letter in (b'a'..=b'z').cycle() {
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                if swapped {
+                    std::fs::write(&next, vec![letter; BYTES]).unwrap();
+                    std::fs::rename(&next, &file).unwrap();
+                } else {
+                    std::os::unix::fs::FileExt::write_all_at(&std::fs::File::options().write(true).open(&file).unwrap(), &[letter], 7)
+                        .unwrap();
+                }
+            }
+        };
+        let read = async {
+            let (mut whole, mut refused) = (0, 0);
+            while refused == 0 || (swapped && whole + refused < 20) {
+                match rig.sandbox.get_file("moving", 2 * BYTES as u64).await {
+                    Ok(data) => {
+                        let first = data[0];
+                        assert!(!swapped || data.iter().all(|letter| *letter == first), "a mixture of two files");
+                        assert_eq!(data.len(), BYTES);
+                        whole += 1;
+                    }
+                    Err(SandboxError::File { reason, .. }) => {
+                        assert!(reason.contains("changed") || reason.contains("replaced"), "{reason}");
+                        refused += 1;
+                    }
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        };
+        let reading = tokio::time::timeout(std::time::Duration::from_secs(120), read);
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(change);
+            // Also where an assertion fails, which would wait for the other thread else.
+            let _stops = Stops(&stop);
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(reading))
+        });
+        outcome.expect("a change was never noticed");
+    }
+}
+
 #[tokio::test]
 async fn a_source_that_is_no_regular_file_or_changes_is_refused_and_leaves_nothing() {
     let rig = Rig::start().await;
@@ -140,7 +200,36 @@ threading.Thread(target=later).start()";
     let next = rig.run("open('own.csv', 'w').write('b')\nopen('both.csv', 'w').write('b')").await;
     let names: Vec<_> = next.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(names, ["both.csv", "done", "late.csv", "own.csv"]);
-    let told: Vec<_> = next.skipped_files.iter().filter(|line| line.contains("background work of an earlier step")).collect();
+    let told: Vec<_> = next.skipped_files.iter().filter(|line| line.contains("before this step began")).collect();
     assert!(told.len() == 2 && told[0].starts_with("done: ") && told[1].starts_with("late.csv: "), "{told:?}");
     assert!(rig.run("1").await.skipped_files.is_empty());
+}
+
+#[tokio::test]
+async fn files_of_a_step_beside_which_earlier_work_went_on_are_told_as_possibly_not_its_own() {
+    let shared = "background work of an earlier step went on during this step";
+    for (start, end) in [
+        (
+            "import threading, time, os\ndef later():\n    while not os.path.exists('go'): time.sleep(0.01)\n    open('theirs.csv', 'w').write('a')\nwork = threading.Thread(target=later)\nwork.start()",
+            "work.join()",
+        ),
+        (
+            "import subprocess\nwork = subprocess.Popen('while ! [ -e go ]; do sleep 0.01; done; echo a > theirs.csv', shell=True)",
+            "work.wait()",
+        ),
+        // Of an ended process that nobody waits for, only its number is left.
+        (
+            "import subprocess\nwork = subprocess.Popen('while ! [ -e go ]; do sleep 0.01; done; echo a > theirs.csv', shell=True)",
+            "while ') Z ' not in open(f'/proc/{work.pid}/stat').read(): pass",
+        ),
+    ] {
+        let rig = Rig::start().await;
+        assert!(rig.run(start).await.files.is_empty());
+        let beside = rig.run(&format!("open('own.csv', 'w').write('b')\nimport os\nos.mkdir('go')\n{end}")).await;
+        assert_eq!(beside.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["own.csv", "theirs.csv"], "{start}");
+        let told = beside.skipped_files.iter().any(|line| line.starts_with("own.csv, theirs.csv: ") && line.contains(shared));
+        assert!(told, "{start}: {:?}", beside.skipped_files);
+        let alone = rig.run("open('own.csv', 'w').write('c')").await;
+        assert_eq!((alone.files.len(), alone.skipped_files.len()), (1, 0), "{start}: {:?}", alone.skipped_files);
+    }
 }

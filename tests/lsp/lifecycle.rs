@@ -40,6 +40,24 @@ async fn the_end_of_input_ends_the_server_and_its_sandboxes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_data_file_of_the_workspace_warms_a_sandbox_where_the_settings_ask_and_nothing_must_be_made_first() {
+    for (sandbox, file, started) in [
+        (json!({"warm": true}), "t.csv", 1),
+        (json!({}), "t.csv", 0),
+        (json!({"warm": true, "image": "not-built-yet"}), "t.csv", 0),
+        (json!({"warm": true}), "t.py", 0),
+    ] {
+        let rig = Rig::new();
+        let mut client = Client::open(&rig, json!({}), json!({"sandbox": sandbox})).await;
+        let uri = client.show(file, "plaintext", "a\n1\n").await;
+        // Its turn comes after the warming's.
+        client.command("stopSandbox", json!({"uri": uri})).await.unwrap();
+        assert_eq!((rig.started(), rig.running()), (started, 0), "{sandbox} {file}");
+        client.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_removed_folder_takes_its_sandbox_with_it() {
     let rig = Rig::new();
     let mut client = Client::open(&rig, json!({}), json!({"runEvents": true})).await;

@@ -20,6 +20,7 @@ use codeinterp::agent::ports::{
 use codeinterp::agent::run::SandboxInfo;
 use codeinterp::config::{SandboxSettings, Settings};
 use codeinterp::profile::{Profile, ProfileOutcome};
+use codeinterp::sandbox::consent::Consent;
 use codeinterp::sandbox::{Backend, StartRequest};
 use codeinterp::session::Services;
 use serde_json::json;
@@ -40,6 +41,7 @@ pub struct Scripted {
     running: AtomicUsize,
     /// Executions that begin go on until this is false again.
     held: tokio::sync::watch::Sender<bool>,
+    started: AtomicUsize,
 }
 
 impl Rig {
@@ -67,6 +69,11 @@ impl Rig {
     pub fn running(&self) -> usize {
         self.scripted.running.load(Ordering::SeqCst)
     }
+
+    /// Sandboxes that were started.
+    pub fn started(&self) -> usize {
+        self.scripted.started.load(Ordering::SeqCst)
+    }
 }
 
 #[async_trait]
@@ -82,6 +89,8 @@ impl Services for Rig {
     fn state_dir(&self) -> PathBuf {
         self.state.as_ref().unwrap().path().to_owned()
     }
+
+    fn ask(&self, _: Arc<dyn Consent>) {}
 }
 
 struct ScriptedBackend(Arc<Scripted>);
@@ -100,8 +109,14 @@ impl Backend for ScriptedBackend {
         Ok(())
     }
 
+    /// With an image of a person's own, something would have to be built first.
+    async fn is_provisioned(&self, settings: &SandboxSettings) -> bool {
+        settings.image.is_none()
+    }
+
     async fn start(&self, _: &StartRequest, _: Sink<'_, Progress>, _: &CancellationToken) -> Result<Arc<dyn Sandbox>, SandboxError> {
         self.0.running.fetch_add(1, Ordering::SeqCst);
+        self.0.started.fetch_add(1, Ordering::SeqCst);
         Ok(Arc::new(ScriptedSandbox { scripted: self.0.clone(), stopped: CancellationToken::new(), kernel: tokio::sync::Mutex::default() }))
     }
 }

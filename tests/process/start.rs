@@ -4,7 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use crate::support::{backend, block_on, printed, run, start};
+use codeinterp::agent::ports::SandboxError;
+use codeinterp::sandbox::Backend as _;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use crate::support::{backend, block_on, printed, request, run, start, try_start};
 
 #[test]
 fn a_cell_is_executed_and_variables_persist() {
@@ -35,6 +39,40 @@ fn the_working_directory_is_workspace_and_the_host_is_not_there() {
 #[test]
 fn every_layer_of_the_confinement_comes_into_force_in_a_trial() {
     block_on(async { backend().probe().await.unwrap() });
+}
+
+/// Runs `test` where the kernel seems not to have these system calls, which the processes that it starts inherit.
+fn without(calls: &[i64], test: impl Future<Output = ()> + Send) {
+    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let missing = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, std::env::consts::ARCH.try_into().unwrap()).unwrap();
+    let program = BpfProgram::try_from(filter).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            seccompiler::apply_filter(&program).unwrap();
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+        });
+    });
+}
+
+#[test]
+fn where_a_layer_is_missing_nothing_is_executed_and_the_error_names_it() {
+    for (calls, step) in [
+        (&[libc::SYS_landlock_create_ruleset][..], "Landlock"),
+        (&[libc::SYS_seccomp], "system call filter"),
+        (&[libc::SYS_unshare], "user namespace"),
+    ] {
+        without(calls, async {
+            let refused = |error: SandboxError| match error {
+                SandboxError::Unavailable { message, hint } => {
+                    assert!(message.contains(step) && !hint.is_empty(), "{step}: {message} {hint}");
+                }
+                other => panic!("{step}: {other:?}"),
+            };
+            refused(try_start(&backend(), &request()).await.err().expect("it must not start"));
+            refused(backend().check(&request().settings).await.expect_err("it is not usable"));
+        });
+    }
 }
 
 #[test]

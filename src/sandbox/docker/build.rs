@@ -35,6 +35,11 @@ pub(super) fn tags(settings: &SandboxSettings) -> (String, Option<String>) {
     (packages::tag(&base, &settings.packages), Some(base))
 }
 
+/// Whether the engine has the image that the settings ask for.
+pub(super) async fn is_there(engine: &Engine, settings: &SandboxSettings) -> bool {
+    exists(engine, &tags(settings).0).await.unwrap_or(false)
+}
+
 /// The tag of the image that the settings ask for, built where it is missing.
 pub(super) async fn ensure(
     engine: &Engine,

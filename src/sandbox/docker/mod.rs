@@ -106,6 +106,13 @@ impl Backend for DockerBackend {
         build::ensure(&engine, settings, &*self.consent, progress, cancel).await.map(|_| ())
     }
 
+    async fn is_provisioned(&self, settings: &SandboxSettings) -> bool {
+        match self.engine().await {
+            Ok(engine) => build::is_there(&engine, settings).await,
+            Err(_) => false,
+        }
+    }
+
     async fn start(
         &self,
         request: &StartRequest,

@@ -47,7 +47,7 @@ pub(super) async fn add(
         let tagged = engine.in_time(engine.api.tag_image(base, Some(options))).await;
         return tagged.map_err(|error| refused("name an image", &error));
     }
-    wheels::agree(&chosen, format!("the store of {}", engine.description), consent, progress).await?;
+    wheels::agree(&chosen, format!("the store of {}", engine.description), consent, progress, cancel).await?;
     let files = vec![text("Dockerfile", INSTALL), text("wheels.txt", &wheels::requirements(&chosen)), certificates()];
     let recipe = Recipe { tag, arguments: context::arguments(base), files, fresh: false };
     build(engine, &recipe, "Adding sandbox.packages", progress, cancel).await.map(|_| ())

@@ -86,7 +86,9 @@ fn host_config(engine: &Engine, request: &StartRequest) -> Result<HostConfig, Sa
         ipc_mode: Some("private".to_owned()),
         shm_size: Some(signed(shared_memory)),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
-        init: Some(true),
+        // The supervisor is process 1 itself: another init's descriptors, the supervisor's pipe to us, could be opened by
+        // user code through /proc/1/fd.
+        init: Some(false),
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         auto_remove: Some(true),
         runtime: settings.runtime.clone(),

@@ -166,6 +166,8 @@ class Running:
         self.finished = False
         self.started = time.monotonic()
         self.oom_kills = None
+        # Work of an earlier execution went on when this one began.
+        self.background = False
         self.streams = [
             Stream("stdout", _limit(limits, "stdout_bytes", 1 << 20), self._emit),
             Stream("stderr", _limit(limits, "stderr_bytes", 1 << 20), self._emit),

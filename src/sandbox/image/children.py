@@ -119,6 +119,8 @@ class Kernel(Peer):
         self.ready = False
         self.cause = None
         self.loaded = []
+        # Code in it has started processes, which may live on.
+        self.spawned = False
         # When its end, which is expected, has to be brought about.
         self.deadline = None
 
@@ -152,7 +154,8 @@ def start_zygotes(keep_closed, workdir, folder):
             import zygote
 
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
             zygote.start(base_theirs, data_theirs, workdir, folder)
         finally:
             os._exit(1)

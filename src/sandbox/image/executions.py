@@ -27,6 +27,8 @@ REPORT_SECONDS = 4
 START_SECONDS = 20
 # Kernels in a row that end before they can serve.
 MAX_KERNEL_FAILURES = 5
+# Questions that wait for a kernel.
+MAX_QUESTIONS = 32
 
 
 class Executions:
@@ -36,13 +38,17 @@ class Executions:
         self._supervisor = supervisor
         self._folder = folder
         self._zygotes = []
+        # Those that were let go, until they have ended.
+        self._retired = []
         self._zygote_failures = 0
         self._kernel = None
         self._kernel_failures = 0
         self._running = None
         self._pending = None
         self._restarts = []
+        # Questions to the kernel, by id, and those that came while there was none.
         self._asked = {}
+        self._questions = []
         self._lingering = collections.deque()
         self._why = "start"
         self._oom = processes.OomCounter()
@@ -106,8 +112,11 @@ class Executions:
             self._supervisor.profiles.on_exit(peer, signal.SIGKILL)
             return
         self._drop_kernel()
+        waiting, self._questions = self._questions, []
         if self._pending is not None:
-            request, self._pending = self._pending, None
+            waiting.append(self._pending)
+            self._pending = None
+        for request in waiting:
             self._supervisor.refuse(request, f"no kernel could be started: {reason}", "KernelDied")
 
     def _retire_base(self):
@@ -115,6 +124,7 @@ class Executions:
         base = next((zygote for zygote in self._zygotes if zygote.name == "base"), None)
         if base is not None and self.data_zygote() and not base.children and not base.forking:
             self._zygotes.remove(base)
+            self._retired.append(base)
             self._supervisor.loop.forget(base.fd)
             base.close()
 
@@ -148,6 +158,7 @@ class Executions:
 
     def on_exit(self, pid, status):
         """A direct child has ended: a zygote, which its socket tells too, or an orphan of user code."""
+        self._retired = [zygote for zygote in self._retired if zygote.pid != pid]
         for zygote in self._zygotes:
             if zygote.pid == pid:
                 self._zygote_ended(zygote)
@@ -219,6 +230,9 @@ class Executions:
         for header in self._restarts:
             self._supervisor.reply(header, "restart_reply", {"status": "ok"})
         self._restarts = []
+        questions, self._questions = self._questions, []
+        for request in questions:
+            self._put_question(request)
         if self._pending is not None:
             request, self._pending = self._pending, None
             self._begin(request)
@@ -323,6 +337,7 @@ class Executions:
             self._supervisor.refuse(request, f"no pipes could be made for it: {error.strerror}", "KernelDied")
             return
         running.oom_kills = self._oom.read()
+        running.background = self._kernel.spawned and processes.has_background(self._kernel.pid, self._own_pids())
         self.snapshot.begin()
         content = request["content"]
         order = {"type": "execute", "id": running.id, "code": content["code"], "silent": content.get("silent") is True}
@@ -331,7 +346,13 @@ class Executions:
         for stream in running.streams:
             stream.give()
             self._supervisor.loop.watch(stream.read_fd, lambda stream=stream: self._read_stream(running, stream), restable=True)
+        self._supervisor.output.hold()
         self._supervisor.event("status", {"execution_state": "busy"}, running.parent)
+
+    def _own_pids(self):
+        """Processes below this one that are no work of user code."""
+        zygotes = (*self._zygotes, *self._retired)
+        return {peer.pid for zygote in zygotes for peer in (zygote, *zygote.children.values())}
 
     def _read_stream(self, running, stream):
         alive = stream.read_late() if running.finished else stream.read()
@@ -361,6 +382,8 @@ class Executions:
         running = self._running
         if running is not None and identity == running.id:
             self._running = None
+            self._kernel.spawned = content.get("spawned") is True
+            running.background = running.background or content.get("background") is True
             self._finish(running, content)
             return
         asked = self._asked.pop(identity, None) if isinstance(identity, str) else None
@@ -375,12 +398,14 @@ class Executions:
             reply["cause"] = cause
         reply["streams"] = running.finish()
         reply["files"] = self.snapshot.changes(content.get("mapped") is True)
+        reply["files"]["shared"] = running.background
         reply["interrupted"] = running.interrupted
         reply["dropped_displays"] = running.dropped
         if running.oom_kills is not None:
             reply["oom_kills"] = (self._oom.read() or 0) - running.oom_kills
         reply["elapsed_ms"] = (time.monotonic() - running.started) * 1000
         self._supervisor.reply(running.parent, "execute_reply", reply)
+        self._supervisor.output.release()
         self._lingering.append(running)
         if len(self._lingering) > MAX_LINGERING:
             self._close(self._lingering.popleft())
@@ -437,11 +462,18 @@ class Executions:
         self._supervisor.reply(request["header"], "kill_reply", {"status": "ok"})
 
     def _ask(self, request):
+        if self._running is not None or self._pending is not None or len(self._questions) >= MAX_QUESTIONS:
+            self._supervisor.refuse(request, "the kernel is busy", "KernelBusy")
+        elif self._kernel is not None and self._kernel.serves:
+            self._put_question(request)
+        else:
+            # The next kernel answers: one that has just died or is not there yet is no busy one.
+            self._questions.append(request)
+            self._ensure_kernel()
+
+    def _put_question(self, request):
         header, content = request["header"], request["content"]
         kind = header["msg_type"].removesuffix("_request")
-        if self._running is not None or self._pending is not None or self._kernel is None or not self._kernel.serves:
-            self._supervisor.refuse(request, "the kernel is busy", "KernelBusy")
-            return
         order = {"type": kind, "id": header["msg_id"]}
         if kind == "variables":
             name = content.get("name")

@@ -134,8 +134,10 @@ class Get:
         try:
             if not stat.S_ISREG(self._before.st_mode):
                 raise FileError("it is not a regular file")
-            if self._before.st_nlink != 1:
+            if self._before.st_nlink > 1:
                 raise FileError("it has several hard links")
+            if self._before.st_nlink == 0:
+                raise FileError("it was removed or replaced while it was opened")
             if self._before.st_size > limit:
                 raise FileError(f"it has {self._before.st_size} bytes, more than the limit of {limit}")
         except FileError:

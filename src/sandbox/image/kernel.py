@@ -32,6 +32,7 @@ class Kernel:
         self._execution = None
         self._published = 0
         self._mapped = False
+        self._spawned = False
         self._capture = streams.Capture()
         self._tracker = variables.Tracker(shell)
         self._requests = {
@@ -80,8 +81,9 @@ class Kernel:
     def _audit(self, event, args):
         if event == "mmap.__new__":
             self._mapped = True
-        else:
-            self._capture.before_process(event, args)
+        elif event in streams.STARTS_PROCESS:
+            self._spawned = True
+            self._capture.before_process()
 
     def _publish(self, kind, content, binary=None):
         execution = streams.current()
@@ -114,6 +116,7 @@ class Kernel:
 
     def _execute(self, message):
         shell = self._shell
+        background = self._capture.has_background()
         self._execution = self._capture.begin(message["id"], self._channel.take_fds(2))
         shell.failure = None
         error = None
@@ -141,6 +144,7 @@ class Kernel:
             reply.update(self._failure(error))
         reply["variables"] = self._tracker.changes()
         reply["mapped"], self._mapped = self._mapped, False
+        reply["spawned"], reply["background"] = self._spawned, background
         shell.failure = None
         history = getattr(shell.history_manager, "outputs", None)
         if history:
@@ -203,10 +207,16 @@ def _exit(error):
     elif not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
         code = 1
-    code = int(code) & 0xFF
+    code = int(code)
     if code == 0:
         return {"status": "ok", "exit_code": 0}
-    value = str(code)
+    try:
+        value = str(code)
+    except ValueError:  # It has more digits than Python writes out.
+        value = hex(code)[:100]
+    # Negative codes have meanings of their own to the host, and larger ones no place: those are told as the system does.
+    if not 0 < code < 1 << 31:
+        code = code & 0xFF or 1
     return {
         "status": "error",
         "exit_code": code,

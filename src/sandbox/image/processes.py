@@ -60,7 +60,12 @@ def _children():
 
 
 def _children_by_scan(parent):
-    found = []
+    return [pid for pid, (its_parent, _state) in _all().items() if its_parent == parent]
+
+
+def _all():
+    """`{pid: (parent, state)}` of every process that can be seen; a state is the letter of proc(5)."""
+    found = {}
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -74,9 +79,25 @@ def _children_by_scan(parent):
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        if len(fields) > 1 and int(fields[1]) == parent:
-            found.append(int(name))
+        if len(fields) > 1:
+            found[int(name)] = int(fields[1]), fields[0].decode("ascii")
     return found
+
+
+def has_background(kernel, own):
+    """Whether processes live that code in the kernel has started; ended ones that nobody waits for do not count.
+
+    Those whose parents have died are children of this process, as are those in `own`, which are no work of user code.
+    """
+    processes, me = _all(), os.getpid()
+    family = {kernel} | {pid for pid, (parent, _state) in processes.items() if parent == me and pid not in own}
+    # Parents may be listed after their children.
+    while True:
+        grown = family | {pid for pid, (parent, _state) in processes.items() if parent in family}
+        if grown == family:
+            break
+        family = grown
+    return any(processes[pid][1] not in "ZX" for pid in family - {kernel} if pid in processes)
 
 
 def kill_group(pid):

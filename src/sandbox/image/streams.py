@@ -335,13 +335,18 @@ class Capture:
         # The flusher's thread does not exist in the child: write through instead.
         _flusher.alive = False
 
-    def before_process(self, event, _args):
-        """An audit hook: what was printed before a subprocess starts must come before its output."""
-        if event in _STARTS_PROCESS and self._running is not None:
+    def before_process(self):
+        """A process is about to start: what was printed before must come before its output."""
+        if self._running is not None:
             self._running.flush()
 
+    def has_background(self):
+        """Whether threads live that an execution has started; asked between two of them, it was an earlier one."""
+        return any(getattr(thread, "_codeinterp_execution", None) is not None for thread in threading.enumerate())
 
-_STARTS_PROCESS = frozenset(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"))
+
+# Audit events.
+STARTS_PROCESS = frozenset(("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty"))
 
 
 def _inherit_by_threads():

@@ -44,6 +44,8 @@ class Supervisor:
         os.set_blocking(protocol_in, False)
         self._wake, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        # As process 1 of a container it would not be ended by a signal that it does not handle.
+        signal.signal(signal.SIGTERM, lambda *_: self.end(128 + signal.SIGTERM))
         signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
         self.private_fds = (protocol_in, protocol_out, self._wake, signalled)
         self.transfers = Transfers(self)
@@ -68,7 +70,8 @@ class Supervisor:
         self.loop.watch(self._wake, self._reap)
         self.executions.start()
         while True:
-            self.loop.turn(self.executions.due())
+            times = self.executions.due(), self.output.due
+            self.loop.turn(min((each for each in times if each is not None), default=None))
 
     def event(self, kind, content, parent=None):
         """Sends a message that answers no request."""

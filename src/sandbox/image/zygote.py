@@ -26,6 +26,8 @@ def start(base, data, workdir, folder):
         # While it imports it cannot see that its channel has closed.
         processes.die_with_parent()
         begun = time.monotonic()
+        # Imports make next to no garbage, and looking for it takes a tenth of their time.
+        gc.disable()
         channel = Channel(base)
         try:
             import hooks
@@ -43,14 +45,15 @@ def start(base, data, workdir, folder):
             base.close()
             channel = Channel(data)
             missing = _import_stack()
+            gc.collect()
             # From now on its channel tells, and its parent may retire.
             processes.die_with_parent(False)
             channel.send({"ready": "data", "pid": os.getpid(), "missing": missing, "ms": (time.monotonic() - begun) * 1000})
         else:
             data.close()
-        gc.collect()
         # Shared pages stay shared only while the collector leaves these objects alone.
         gc.freeze()
+        gc.enable()
         _Zygote(channel, lambda sock: kernel.main(sock, made, workdir, folder), folder).serve()
     finally:
         os._exit(1)

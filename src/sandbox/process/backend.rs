@@ -175,6 +175,13 @@ impl Backend for ProcessBackend {
         packages::provide(&environment, &settings.packages, &*self.consent, progress, cancel).await.map(|_| ())
     }
 
+    async fn is_provisioned(&self, settings: &SandboxSettings) -> bool {
+        match self.environment().await {
+            Ok(environment) => environment.has_core() && packages::are_there(&environment, &settings.packages),
+            Err(_) => false,
+        }
+    }
+
     async fn enrich(&self, progress: Sink<'_, Progress>, cancel: &CancellationToken) -> Result<(), SandboxError> {
         Provisioner::new(self.cache.clone()).full(progress, cancel).await.map(|_| ())
     }

@@ -47,6 +47,10 @@ impl Backend for ProcessBackend {
         Err(unavailable())
     }
 
+    async fn is_provisioned(&self, _settings: &SandboxSettings) -> bool {
+        false
+    }
+
     async fn start(
         &self,
         _request: &StartRequest,

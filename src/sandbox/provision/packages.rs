@@ -26,7 +26,7 @@ pub async fn provide(
     for name in wanted {
         wheels::check(name)?;
     }
-    let folder = environment.root.join("packages").join(key(wanted));
+    let folder = folder_of(environment, wanted);
     if folder.is_dir() {
         return Ok(Some(folder));
     }
@@ -38,6 +38,15 @@ pub async fn provide(
     }
     build(environment, wanted, &folder, consent, progress, cancel).await?;
     Ok(Some(folder))
+}
+
+/// Whether [`provide`] has nothing left to do.
+pub fn are_there(environment: &Environment, wanted: &[String]) -> bool {
+    wanted.is_empty() || folder_of(environment, wanted).is_dir()
+}
+
+fn folder_of(environment: &Environment, wanted: &[String]) -> PathBuf {
+    environment.root.join("packages").join(key(wanted))
 }
 
 fn key(wanted: &[String]) -> String {
@@ -70,7 +79,7 @@ async fn build(
     let missing = wheels::read(&installer::run(sizes, "asking for the sizes of sandbox.packages", None, progress, cancel).await?)?;
 
     if !missing.is_empty() {
-        wheels::agree(&missing, folder.display().to_string(), consent, progress).await?;
+        wheels::agree(&missing, folder.display().to_string(), consent, progress, cancel).await?;
     }
     let new = folder.with_extension("new");
     let _ = std::fs::remove_dir_all(&new);

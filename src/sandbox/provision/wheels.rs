@@ -1,6 +1,7 @@
 //! What `sandbox.packages` comes to: the wheels that pip chose, by their hashes, and their size.
 
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::ports::{Progress, SandboxError, Sink};
 use crate::sandbox::consent::{Consent, PackageDownload};
@@ -66,12 +67,23 @@ pub fn requirements(wheels: &[Wheel]) -> String {
 }
 
 /// Says what would be downloaded, and asks. An error where it may not be.
-pub async fn agree(wheels: &[Wheel], destination: String, consent: &dyn Consent, progress: Sink<'_, Progress>) -> Result<(), SandboxError> {
+pub async fn agree(
+    wheels: &[Wheel],
+    destination: String,
+    consent: &dyn Consent,
+    progress: Sink<'_, Progress>,
+    cancel: &CancellationToken,
+) -> Result<(), SandboxError> {
     let bytes = wheels.iter().map(|wheel| wheel.bytes).try_fold(0u64, |sum, bytes| sum.checked_add(bytes?));
     let packages = wheels.iter().map(|wheel| format!("{} {}", wheel.name, wheel.version)).collect();
     let download = PackageDownload { packages, bytes, destination };
     progress(Progress { what: format!("downloading {download}"), fraction: None });
-    if consent.may_download(&download).await {
+    let agreed = tokio::select! {
+        agreed = consent.may_download(&download) => agreed,
+        // A person may take longer to answer than the run is wanted.
+        () = cancel.cancelled() => return Err(SandboxError::Cancelled),
+    };
+    if agreed {
         return Ok(());
     }
     Err(SandboxError::Unavailable {
