@@ -110,9 +110,14 @@ impl Drop for OwnEngine {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.end("-TERM");
-            return;
         }
-        // A test that has failed says why; what is left of its engine must not hide that, and must not stay.
+        self.clear();
+    }
+}
+
+impl OwnEngine {
+    /// Ends what is left, which is nothing but mounts unless a test has failed: such a test says why, and nothing here hides that.
+    fn clear(&self) {
         let folder = self.folder.path().display().to_string();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -122,6 +127,11 @@ impl Drop for OwnEngine {
         }
         if let Ok(mut daemon) = self.daemon.lock() {
             let _ = daemon.wait();
+        }
+        // Its store is a mount of its own, beside those of containers that it did not end.
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        for place in mounts.lines().rev().filter_map(|line| line.split(' ').nth(1)).filter(|place| place.starts_with(&folder)) {
+            let _ = Command::new("umount").args(["--lazy", place]).status();
         }
     }
 }
