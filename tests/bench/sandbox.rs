@@ -79,18 +79,7 @@ pub async fn rows(choice: BackendChoice, peer: &Peer) -> Result<Vec<Row>> {
         stops.push(began.elapsed());
     }
 
-    let mut claims = Samples::default();
-    for _ in 0..STARTS {
-        let sandbox = start(backend, &request).await?;
-        while sandbox.kernel_state() != KernelState::Idle {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        let began = Instant::now();
-        execute(&*sandbox, "1 + 1").await?;
-        claims.push(began.elapsed());
-        sandbox.stop().await;
-    }
-
+    let claims = claims(backend, &request).await?;
     let sandbox = start(backend, &request).await?;
     execute(&*sandbox, STACK).await?;
     let idle = sandbox.usage().await.memory_bytes;
@@ -170,6 +159,22 @@ pub async fn rows(choice: BackendChoice, peer: &Peer) -> Result<Vec<Row>> {
         ));
     }
     Ok(rows)
+}
+
+/// From the wish to run code in a sandbox that waits warm to its first result.
+async fn claims(backend: &dyn Backend, request: &StartRequest) -> Result<Samples> {
+    let mut claims = Samples::default();
+    for _ in 0..STARTS {
+        let sandbox = start(backend, request).await?;
+        while sandbox.kernel_state() != KernelState::Idle {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let began = Instant::now();
+        execute(&*sandbox, "1 + 1").await?;
+        claims.push(began.elapsed());
+        sandbox.stop().await;
+    }
+    Ok(claims)
 }
 
 async fn start(backend: &dyn Backend, request: &StartRequest) -> Result<Arc<dyn Sandbox>> {
