@@ -7,6 +7,10 @@ use super::documents::Text;
 /// Cells that are looked for in one document.
 const MAX_CELLS: usize = 500;
 
+/// Lines of a document that are looked at because they may begin or end a cell. The rest of a document of many
+/// megabytes is only searched for them, at the speed of memory.
+const MAX_CANDIDATES: usize = 20_000;
+
 /// A cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
@@ -40,8 +44,21 @@ fn is_marker(line: &str) -> bool {
     rest.trim_start().starts_with("%%")
 }
 
+/// The lines that hold `mark`, in order.
+fn lines_with<'a>(text: &'a Text, mark: &'static [u8]) -> impl Iterator<Item = usize> + 'a {
+    let finder = memchr::memmem::Finder::new(mark);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let found = from + finder.find(&text.as_str().as_bytes()[from..])?;
+        let line = text.line_of(found);
+        from = text.line_range(line).end;
+        Some(line)
+    })
+}
+
 fn sections(text: &Text) -> Vec<Cell> {
-    let markers: Vec<usize> = (0..text.line_count()).filter(|line| is_marker(text.line(*line))).take(MAX_CELLS).collect();
+    let markers: Vec<usize> =
+        lines_with(text, b"%%").take(MAX_CANDIDATES).filter(|line| is_marker(text.line(*line))).take(MAX_CELLS).collect();
     markers
         .iter()
         .enumerate()
@@ -64,7 +81,11 @@ fn trimmed(text: &Text, lines: Range<usize>) -> Range<usize> {
 fn fences(text: &Text) -> Vec<Cell> {
     let mut found = Vec::new();
     let mut open: Option<(usize, usize, char, bool)> = None;
-    for line in 0..text.line_count() {
+    let marks: [&[u8]; 2] = [b"```", b"~~~"];
+    let mut candidates: Vec<usize> = marks.into_iter().flat_map(|mark| lines_with(text, mark).take(MAX_CANDIDATES)).collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    for line in candidates {
         let content = text.line(line).trim_start();
         let Some(mark) = content.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { continue };
         let length = content.chars().take_while(|character| *character == mark).count();

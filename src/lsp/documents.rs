@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use tower_lsp::gen_lsp_types as lsp;
 
+use crate::report::escape::head;
+
 /// What `character` counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Encoding {
@@ -30,15 +32,35 @@ impl Encoding {
             Self::Utf32 => 1,
         }
     }
+
+    /// Units of a text. Counted by its bytes, without decoding: lines may be of many megabytes.
+    fn units(self, text: &str) -> usize {
+        /// Bytes that are counted in one byte: none counts for more than two.
+        const RUN: usize = 127;
+        // In UTF-8, a character has one byte that is no continuation, and begins with 0xF0 or more where it is a
+        // surrogate pair in UTF-16.
+        let begins = |byte: u8| u8::from(byte & 0xC0 != 0x80);
+        let count = |of: fn(u8, u8) -> u8| -> usize {
+            text.as_bytes().chunks(RUN).map(|run| usize::from(run.iter().map(|byte| of(*byte, begins(*byte))).sum::<u8>())).sum()
+        };
+        match self {
+            Self::Utf8 => text.len(),
+            Self::Utf16 => count(|byte, begins| begins + u8::from(byte >= 0xF0)),
+            Self::Utf32 => count(|_, begins| begins),
+        }
+    }
 }
+
+/// Bytes of a line that are counted at once on the way to a position.
+const BLOCK: usize = 4 << 10;
 
 /// The text of a document with its line starts.
 #[derive(Debug, Clone, Default)]
 pub struct Text {
     /// Shared with jobs that read it; copied when an edit comes meanwhile.
     text: Arc<String>,
-    /// Byte offsets at which lines start; the first is 0. Empty stands for one empty line.
-    lines: Vec<usize>,
+    /// Byte offsets at which lines start; the first is 0. Empty stands for one empty line. Shared in the same way.
+    lines: Arc<Vec<usize>>,
 }
 
 impl Text {
@@ -46,7 +68,7 @@ impl Text {
     pub fn new(text: String) -> Self {
         let mut lines = vec![0];
         line_starts(text.as_bytes(), 1..text.len() + 1, &mut lines);
-        Self { text: Arc::new(text), lines }
+        Self { text: Arc::new(text), lines: Arc::new(lines) }
     }
 
     /// The text as it is now, cheap to keep.
@@ -97,27 +119,33 @@ impl Text {
         if line.is_ascii() {
             return range.start + wanted.min(line.len());
         }
-        let mut units = 0;
-        for (at, character) in line.char_indices() {
-            units += encoding.width(character);
-            if units > wanted {
-                return range.start + at;
+        let (mut start, mut left) = (0, wanted);
+        while line.len() - start > BLOCK {
+            let block = head(&line[start..], BLOCK);
+            let units = encoding.units(block);
+            if units > left {
+                break;
             }
+            left -= units;
+            start += block.len();
+        }
+        for (at, character) in line[start..].char_indices() {
+            let width = encoding.width(character);
+            if width > left {
+                return range.start + start + at;
+            }
+            left -= width;
         }
         range.end
     }
 
     /// The position of a byte; an offset inside a terminator is the end of its line.
     pub fn position(&self, offset: usize, encoding: Encoding) -> lsp::Position {
-        let mut offset = offset.min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
+        let offset = head(&self.text, offset).len();
         let line = self.line_of(offset);
         let range = self.line_range(line);
         let before = &self.text[range.start..offset.min(range.end)];
-        let units = if before.is_ascii() { before.len() } else { before.chars().map(|character| encoding.width(character)).sum() };
-        lsp::Position { line: to_u32(line), character: to_u32(units) }
+        lsp::Position { line: to_u32(line), character: to_u32(encoding.units(before)) }
     }
 
     /// The bytes of a range; a range that is the wrong way round is empty.
@@ -136,33 +164,33 @@ impl Text {
     pub fn splice(&mut self, range: Range<usize>, new: &str) {
         let text = Arc::make_mut(&mut self.text);
         text.replace_range(range.clone(), new);
-        if self.lines.is_empty() {
-            self.lines.push(0);
+        let lines = Arc::make_mut(&mut self.lines);
+        if lines.is_empty() {
+            lines.push(0);
         }
         // Whether a line starts at `p` depends on the bytes at `p - 1` and `p` alone: starts before the edit and
         // starts more than one byte behind it stay, those between are found anew.
-        let before = self.lines.partition_point(|start| *start < range.start.max(1));
-        let after = self.lines.partition_point(|start| *start < range.end + 1);
+        let before = lines.partition_point(|start| *start < range.start.max(1));
+        let after = lines.partition_point(|start| *start < range.end + 1);
         let mut fresh = Vec::new();
         let end = (range.start + new.len() + 1).min(text.len() + 1);
         line_starts(text.as_bytes(), range.start.max(1)..end, &mut fresh);
         let grown = new.len();
         let shrunk = range.end - range.start;
-        for start in &mut self.lines[after..] {
+        for start in &mut lines[after..] {
             *start = *start + grown - shrunk;
         }
-        self.lines.splice(before..after, fresh);
+        lines.splice(before..after, fresh);
     }
 }
 
-/// Appends those offsets of `at` at which a line starts.
+/// Appends those offsets of `at` at which a line starts; the first offset of a text is none of them.
 fn line_starts(bytes: &[u8], at: Range<usize>, starts: &mut Vec<usize>) {
-    for start in at {
-        let Some(previous) = start.checked_sub(1).and_then(|previous| bytes.get(previous)) else { continue };
-        if *previous == b'\n' || (*previous == b'\r' && bytes.get(start) != Some(&b'\n')) {
-            starts.push(start);
-        }
-    }
+    let before = at.start.saturating_sub(1);
+    let terminators = memchr::memchr2_iter(b'\n', b'\r', bytes.get(before..at.end.saturating_sub(1)).unwrap_or_default());
+    let ends = terminators.map(|terminator| before + terminator + 1);
+    // A carriage return before a line feed ends nothing yet.
+    starts.extend(ends.filter(|end| bytes[end - 1] == b'\n' || bytes.get(*end) != Some(&b'\n')));
 }
 
 /// Lines and characters beyond what the protocol can say are said as its largest number.
@@ -294,6 +322,27 @@ mod tests {
                 text.apply(&change.into(), Encoding::Utf16);
                 prop_assert_eq!(text.as_str(), String::from_utf16(&model).expect("whole characters"));
                 prop_assert_eq!(&text.lines, &Text::new(text.as_str().to_owned()).lines);
+            }
+        }
+
+        #[test]
+        fn positions_in_lines_of_any_length_agree_with_a_walk(
+            piece in "[aé😀漢\u{301}]{1,9}",
+            before in "[aé]{0,3}",
+            wanted in 0..3 * BLOCK,
+        ) {
+            let line = format!("{before}{}", piece.repeat(3 * BLOCK / piece.len()));
+            let text = Text::new(format!("x\n{line}\ny"));
+            for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+                let mut units = 0;
+                let past = line.char_indices().find(|(_, character)| {
+                    units += encoding.width(*character);
+                    units > wanted
+                });
+                let walked = 2 + past.map_or(line.len(), |(at, _)| at);
+                prop_assert_eq!(text.offset(position(1, to_u32(wanted)), encoding), walked);
+                let before: usize = text.as_str()[2..walked].chars().map(|character| encoding.width(character)).sum();
+                prop_assert_eq!(text.position(walked, encoding), position(1, to_u32(before)));
             }
         }
 

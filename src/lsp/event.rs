@@ -73,8 +73,15 @@ pub enum Event {
         /// The runs, newest first.
         found: Vec<Recalled>,
     },
-    /// The inputs of a run were read: it can be queued.
-    Prepared(Box<Prepared>, Reply<Option<serde_json::Value>>),
+    /// The inputs of a run were read: it can be queued, or can't be.
+    Prepared {
+        /// The number by which edits since are known.
+        number: u64,
+        /// The run.
+        prepared: jsonrpc::Result<Box<Prepared>>,
+        /// Where its id is waited for.
+        reply: Reply<Option<serde_json::Value>>,
+    },
     /// A run went on.
     Run(u64, RunUpdate),
 }

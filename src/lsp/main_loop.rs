@@ -49,14 +49,14 @@ fn handle(state: &mut State, event: Event) {
         Event::Hover(params, reply) => handlers::hover::hover(state, params, reply),
         Event::InlayHint(params, reply) => handlers::inlay_hint::inlay_hint(state, params, reply),
         Event::CodeAction(params, reply) => answer(reply, handlers::code_action::code_action(state, &params)),
-        Event::CodeLens(params, reply) => answer(reply, handlers::code_lens::code_lens(state, &params)),
-        Event::DocumentLink(params, reply) => answer(reply, handlers::document_link::document_link(state, &params)),
+        Event::CodeLens(params, reply) => handlers::code_lens::code_lens(state, params, reply),
+        Event::DocumentLink(params, reply) => handlers::document_link::document_link(state, params, reply),
         Event::Content(params, reply) => handlers::content::content(state, &params, reply),
         Event::Command(params, reply) => commands::execute(state, params, reply),
         Event::ProfileDue(uri) => analysis::due(state, &uri),
         Event::Profiled(profiled) => analysis::profiled(state, profiled),
         Event::Recalled { uri, session, found } => runs::recalled(state, &uri, &session, found),
-        Event::Prepared(prepared, reply) => commands::submit(state, *prepared, reply),
+        Event::Prepared { number, prepared, reply } => commands::prepared(state, number, prepared, reply),
         Event::Run(number, update) => runs::update(state, number, update),
     }
 }

@@ -117,7 +117,7 @@ fn anchor(run: &Run, text: &Text, uri: &Url, language: &str, encoding: Encoding,
     let end = text.line_range(place.end_line as usize).end;
     let start = lsp::Position { line: place.start_line, character: 0 };
     let range = lsp::Range { start, end: text.position(end, encoding) };
-    let selected = selection::select_in(text, uri, language, &range, encoding)?;
+    let selected = selection::select(text, uri, language, &range, encoding)?;
     let input = run.inputs.iter().find(|input| input.name == selected.name)?;
     // Rows are selected with or without the end of their last line.
     let same =

@@ -89,6 +89,8 @@ pub struct Runs {
     latest: u64,
     earliest: u64,
     entries: BTreeMap<u64, RunEntry>,
+    /// Runs that are being prepared, by numbers of their own: the document, and the edits of it since.
+    prepared: BTreeMap<u64, (Url, Vec<Option<LineShift>>)>,
 }
 
 /// Runs of this connection are numbered from here on.
@@ -96,7 +98,7 @@ const FIRST: u64 = 1 << 32;
 
 impl Default for Runs {
     fn default() -> Self {
-        Self { latest: FIRST, earliest: FIRST, entries: BTreeMap::new() }
+        Self { latest: FIRST, earliest: FIRST, entries: BTreeMap::new(), prepared: BTreeMap::new() }
     }
 }
 
@@ -147,6 +149,9 @@ impl Runs {
                 entry.anchor.stale = true;
             }
         }
+        for (_, edits) in self.prepared.values_mut().filter(|(about, _)| about == uri) {
+            edits.push(shift);
+        }
     }
 
     /// All runs with their numbers, newest first.
@@ -159,6 +164,18 @@ impl Runs {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.again = true;
         }
+    }
+
+    /// A run about a document is being prepared from what the document is now; a number to ask [`Runs::edits_since`] by.
+    pub fn prepare(&mut self, uri: Url) -> u64 {
+        let number = self.number();
+        self.prepared.insert(number, (uri, Vec::new()));
+        number
+    }
+
+    /// It has been prepared: how its document was edited meanwhile.
+    pub fn edits_since(&mut self, number: u64) -> Vec<Option<LineShift>> {
+        self.prepared.remove(&number).map(|(_, edits)| edits).unwrap_or_default()
     }
 
     /// A person cleared the hints of a document, or of all. The runs that this is about.

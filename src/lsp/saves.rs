@@ -114,7 +114,7 @@ fn selected(state: &State, uri: &Url, anchor: &Anchor) -> Option<(RunFile, RunSe
     let end = document.text.line_range(anchor.last as usize).end;
     let start = lsp::Position { line: anchor.first, character: 0 };
     let range = lsp::Range { start, end: document.text.position(end, encoding) };
-    let selected = selection::select(document, uri, &range, encoding)?;
+    let selected = selection::select(&document.text, uri, &document.language, &range, encoding)?;
     let place = SelectionInfo { document: uri.to_string(), start_line: anchor.first, end_line: anchor.last };
     let file =
         RunFile { name: selected.name.clone(), source: FileSource::Bytes(selected.text.into_bytes().into()), origin: uri.to_string() };

@@ -160,3 +160,40 @@ async fn forged_virtual_documents_are_not_found() {
     }
     client.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_that_come_before_a_run_is_queued_move_its_results() {
+    let rig = Rig::new();
+    let mut client = Client::calm(&rig).await;
+    let uri = client.show("t.csv", "csv", "a,b\n1,2\n3,4\n5,6\n").await;
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 3, "character": 0}});
+    let ask = json!({"uri": uri, "range": range, "question": "run: chart"});
+    let id = client.ask("workspace/executeCommand", json!({"command": "codeinterp.askSelection", "arguments": [ask]})).await;
+    client.change(&uri, 2, (1, 0), (1, 0), "0,0\n").await;
+    let started = client.answer(json!(id)).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    assert_eq!(rig.files(), [("t.selection.csv".to_owned(), "a,b\n3,4\n".to_owned())], "what was selected then");
+    assert_eq!(client.hints(&uri).await, ["0: 2 cols", "3: chart 1 · report"]);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_of_many_megabytes_are_edited_searched_and_run_like_any_other() {
+    let mut client = Client::open(&Rig::new(), json!({}), json!({"runEvents": true, "cells": true})).await;
+    let face = "😀";
+    let uri = client.show("a.py", "python", &format!("x = '{}'\n# %%\nfirst\n", face.repeat(1 << 20))).await;
+    // Behind the line, between its last two faces: a face is two units of UTF-16.
+    let last = 5 + 2 * ((1 << 20) - 1);
+    client.change(&uri, 2, (0, last), (0, last), "'\n#").await;
+    let lenses = client.lenses(&uri).await;
+    assert_eq!(lenses[0].0, "2: Run in sandbox");
+    let cursor = json!({"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 0}});
+    let started = client.command("runSelection", json!({"uri": uri, "range": cursor})).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    assert_eq!(client.hints(&uri).await, ["3: first · report"]);
+    let cut = json!({"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 9}});
+    let text = client.command("runSelection", json!({"uri": uri, "range": cut})).await.unwrap();
+    assert_eq!(client.ended(&text["run"]).await, "completed");
+    assert_eq!(client.hints(&uri).await[0], format!("1: #{face}' · report"));
+    client.close().await;
+}

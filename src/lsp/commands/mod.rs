@@ -28,7 +28,7 @@ use crate::agent::run::Run;
 use crate::session::Session;
 use crate::store::runs::is_run_id;
 
-pub use start::{Prepared, queue, submit};
+pub use start::{Prepared, prepared, queue};
 
 /// What commands answer.
 pub type Answer = jsonrpc::Result<Option<Value>>;

@@ -8,7 +8,6 @@ use url::Url;
 use crate::lsp::analysis::format_of;
 use crate::lsp::cells;
 use crate::lsp::documents::{Encoding, Text, to_u32};
-use crate::lsp::state::Document;
 use crate::profile::live::Format;
 
 /// A selection as a file.
@@ -59,13 +58,14 @@ fn line_bytes(text: &Text, first: usize, last: usize) -> Range<usize> {
     text.line_range(first).start..end
 }
 
-/// The selection as a file. `None` where nothing is selected in a data file: the question is about all of it.
-pub fn select(document: &Document, uri: &Url, range: &lsp::Range, encoding: Encoding) -> Option<Selected> {
-    select_in(&document.text, uri, &document.language, range, encoding)
+/// Bytes of the lines that are selected.
+pub fn size(text: &Text, range: &lsp::Range) -> usize {
+    let (first, last) = lines(range, text);
+    line_bytes(text, first, last).len()
 }
 
-/// The same of a text that need not be the document's present one.
-pub fn select_in(text: &Text, uri: &Url, language: &str, range: &lsp::Range, encoding: Encoding) -> Option<Selected> {
+/// The selection as a file. `None` where nothing is selected in a data file: the question is about all of it.
+pub fn select(text: &Text, uri: &Url, language: &str, range: &lsp::Range, encoding: Encoding) -> Option<Selected> {
     let format = format_of(uri, language);
     let empty = range.start == range.end;
     if empty && format.is_some() {
@@ -140,10 +140,9 @@ pub fn comment_question(line: &str) -> Option<String> {
 }
 
 /// The code of a selection, without common indentation, and its lines. Where nothing is selected: the cell there.
-pub fn code(document: &Document, range: &lsp::Range, encoding: Encoding) -> Option<(String, u32, u32)> {
-    let text = &document.text;
+pub fn code(text: &Text, language: &str, range: &lsp::Range, encoding: Encoding) -> Option<(String, u32, u32)> {
     if range.start == range.end {
-        let cell = cells::cell_at(text, &document.language, range.start.line as usize)?;
+        let cell = cells::cell_at(text, language, range.start.line as usize)?;
         let code = text.as_str()[line_bytes(text, cell.code.start, cell.code.end.saturating_sub(1))].to_owned();
         return (cell.code.start < cell.code.end && !code.trim().is_empty())
             .then(|| (code, to_u32(cell.code.start), to_u32(cell.code.end - 1)));
@@ -180,23 +179,8 @@ fn dedent(code: &str) -> String {
 mod tests {
     use super::*;
 
-    fn document(uri: &str, language: &str, text: &str) -> (Document, Url) {
-        let uri = Url::parse(uri).expect("a URI");
-        let document = Document {
-            language: language.to_owned(),
-            version: 1,
-            text: Text::new(text.to_owned()),
-            changed: false,
-            revision: std::sync::Arc::default(),
-            format: format_of(&uri, language),
-            profile: None,
-            profiling: false,
-            due: None,
-            waiters: Vec::new(),
-            awaited: std::sync::Arc::default(),
-            diagnosed: false,
-        };
-        (document, uri)
+    fn document(uri: &str, text: &str) -> (Text, Url) {
+        (Text::new(text.to_owned()), Url::parse(uri).expect("a URI"))
     }
 
     fn range(from: (u32, u32), to: (u32, u32)) -> lsp::Range {
@@ -207,8 +191,8 @@ mod tests {
     #[test]
     fn rows_get_the_header_and_other_text_its_own_kind() {
         let check = |uri: &str, language: &str, text: &str, selected: lsp::Range, name: &str, expected: &str, header: bool| {
-            let (document, uri) = document(uri, language, text);
-            let found = select(&document, &uri, &selected, Encoding::Utf16).expect("a selection");
+            let (text, uri) = document(uri, text);
+            let found = select(&text, &uri, language, &selected, Encoding::Utf16).expect("a selection");
             assert_eq!((found.name.as_str(), found.text.as_str(), found.header_added), (name, expected, header));
         };
         let csv = "a,b\n1,2\n3,4\n5,6\n";
@@ -233,8 +217,8 @@ mod tests {
 
     #[test]
     fn without_a_selection_a_data_file_is_meant_as_a_whole() {
-        let (document, uri) = document("file:///w/t.csv", "csv", "a\n1\n");
-        assert_eq!(select(&document, &uri, &range((1, 0), (1, 0)), Encoding::Utf16), None);
+        let (text, uri) = document("file:///w/t.csv", "a\n1\n");
+        assert_eq!(select(&text, &uri, "csv", &range((1, 0), (1, 0)), Encoding::Utf16), None);
     }
 
     #[test]
@@ -247,9 +231,9 @@ mod tests {
 
     #[test]
     fn code_loses_its_common_indentation() {
-        let (document, _) = document("file:///w/a.py", "python", "def f():\n    x = 1\n    if x:\n        print(x)\n");
-        let found = code(&document, &range((1, 2), (4, 0)), Encoding::Utf16);
+        let (text, _) = document("file:///w/a.py", "def f():\n    x = 1\n    if x:\n        print(x)\n");
+        let found = code(&text, "python", &range((1, 2), (4, 0)), Encoding::Utf16);
         assert_eq!(found, Some(("x = 1\nif x:\n    print(x)\n".to_owned(), 1, 3)));
-        assert_eq!(code(&document, &range((1, 0), (1, 4)), Encoding::Utf16), None);
+        assert_eq!(code(&text, "python", &range((1, 0), (1, 4)), Encoding::Utf16), None);
     }
 }

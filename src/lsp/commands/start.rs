@@ -1,5 +1,5 @@
-//! Commands that start a run. What the editor shows is captured at once; files are read on another thread; then the
-//! run is queued and its id is answered.
+//! Commands that start a run. What the editor shows is captured at once; on another thread files are read and what is
+//! selected is cut out; then the run is queued and its id is answered.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -64,16 +64,24 @@ pub fn analyze_file(state: &mut State, argument: &ext::AnalyzeFile, reply: Reply
     let inputs: Vec<Input> = uris.into_iter().map(|uri| capture(state, uri)).collect();
     let folder = state.folder_for(&argument.uri);
     let session = state.session_for(&argument.uri);
-    let uri = argument.uri.clone();
     let captured = revisions(state, inputs.iter().map(|input| &input.uri));
-    prepare(state, reply, move || {
-        let files = files(&inputs, &folder)?;
-        let mut request = RunRequest::new(RunKind::Ask { question: question.clone() }, files);
-        request.uri = Some(uri.to_string());
-        let files = inputs.into_iter().skip(1).map(|input| input.uri).collect();
-        let new = NewRun { uri: Some(uri), files, anchor: WHOLE, code: false, by_save: false, title: question };
-        Ok(Prepared { session, request, new, model: None, captured })
-    });
+    prepare(state, Some(&argument.uri), reply, move || about_files(session, question, inputs, &folder, captured));
+}
+
+/// A question about whole files, which stands on the first of them.
+fn about_files(
+    session: Arc<Session>,
+    question: String,
+    inputs: Vec<Input>,
+    folder: &Path,
+    captured: Vec<(Url, u64)>,
+) -> jsonrpc::Result<Prepared> {
+    let mut request = RunRequest::new(RunKind::Ask { question: question.clone() }, files(&inputs, folder)?);
+    let mut uris = inputs.into_iter().map(|input| input.uri);
+    let uri = uris.next();
+    request.uri = uri.as_ref().map(Url::to_string);
+    let new = NewRun { uri, files: uris.collect(), anchor: WHOLE, code: false, by_save: false, title: question };
+    Ok(Prepared { session, request, new, model: None, captured })
 }
 
 /// The revisions of those documents that are open.
@@ -154,22 +162,21 @@ pub fn ask_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
         let whole = ext::AnalyzeFile { uri: argument.uri.clone(), question: argument.question.clone(), files: Vec::new() };
         return analyze_file(state, &whole, reply);
     };
-    let selected = selection::select(document, &argument.uri, &argument.range, state.features.encoding);
-    let Some(question) =
-        question(argument.question.as_deref()).or_else(|| selected.as_ref().and_then(|selected| selected.question.clone()))
-    else {
-        let _ = reply.send(Err(invalid("codeinterp.askSelection needs a question")));
-        return;
-    };
-    let Some(selected) = selected else {
-        let whole = ext::AnalyzeFile { uri: argument.uri.clone(), question: Some(question), files: Vec::new() };
-        return analyze_file(state, &whole, reply);
-    };
+    let (text, language) = (document.text.clone(), document.language.clone());
+    let (range, asked, encoding) = (argument.range, question(argument.question.as_deref()), state.features.encoding);
+    let input = capture(state, argument.uri.clone());
+    let folder = state.folder_for(&argument.uri);
     let session = state.session_for(&argument.uri);
     let uri = argument.uri.clone();
-    let Selected { name, text, first, last, header_added, .. } = selected;
     let captured = revisions(state, [&uri]);
-    prepare(state, reply, move || {
+    prepare(state, Some(&argument.uri), reply, move || {
+        let selected = selection::select(&text, &uri, &language, &range, encoding);
+        let question = asked
+            .or_else(|| selected.as_ref().and_then(|selected| selected.question.clone()))
+            .ok_or_else(|| invalid("codeinterp.askSelection needs a question"))?;
+        let Some(Selected { name, text, first, last, header_added, .. }) = selected else {
+            return about_files(session, question, vec![input], &folder, captured);
+        };
         let place = SelectionInfo { document: uri.to_string(), start_line: first, end_line: last };
         let file = RunFile { name: name.clone(), source: FileSource::Bytes(text.into_bytes().into()), origin: uri.to_string() };
         let mut request = RunRequest::new(RunKind::Ask { question: question.clone() }, vec![file]);
@@ -177,7 +184,8 @@ pub fn ask_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
         request.selection = Some(RunSelection { file: name, place, header_added });
         let anchor = Anchor { first, last, whole: false, stale: false };
         let new = NewRun { uri: Some(uri), files: Vec::new(), anchor, code: false, by_save: false, title: question };
-        Ok(Prepared { session, request, new, model: None, captured })
+        // Edits of the document move the anchor and make it stale where they touch it.
+        Ok(Prepared { session, request, new, model: None, captured: Vec::new() })
     });
 }
 
@@ -187,7 +195,7 @@ pub fn run_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
         let _ = reply.send(Err(failed(format!("{} is not open in the editor", argument.uri))));
         return;
     };
-    let Some((code, first, last)) = selection::code(document, &argument.range, state.features.encoding) else {
+    let Some((code, first, last)) = selection::code(&document.text, &document.language, &argument.range, state.features.encoding) else {
         let _ = reply.send(Err(failed("nothing is selected, and there is no cell of Python here")));
         return;
     };
@@ -197,6 +205,7 @@ pub fn run_selection(state: &mut State, argument: &ext::Selection, reply: Reply<
     let anchor = Anchor { first, last, whole: false, stale: false };
     let title = "Running the selection".to_owned();
     let new = NewRun { uri: Some(uri), files: Vec::new(), anchor, code: true, by_save: false, title };
+    // Not by way of another thread: cells run in the order in which they were asked for.
     submit(state, Prepared { session, request, new, model: None, captured: Vec::new() }, reply);
 }
 
@@ -224,7 +233,7 @@ pub fn rerun(state: &mut State, argument: ext::RunArgument, reply: Reply<Option<
 fn continued(state: &mut State, parent: String, kind: RunKind, title: String, reply: Reply<Option<Value>>) {
     let (anchor, files) = state.runs.get(&parent).map(|entry| (entry.anchor, entry.files.clone())).unzip();
     let sessions = state.all_sessions();
-    prepare(state, reply, move || {
+    prepare(state, None, reply, move || {
         let (session, record) = find(&sessions, &parent).ok_or_else(|| no_run(&parent))?;
         let uri = record.uri.as_deref().and_then(|uri| Url::parse(uri).ok());
         let of_record = record.selection.as_ref().map_or(WHOLE, |place| Anchor {
@@ -242,26 +251,48 @@ fn continued(state: &mut State, parent: String, kind: RunKind, title: String, re
     });
 }
 
-/// Prepares a run on another thread and hands it back to the main loop.
-fn prepare(state: &State, reply: Reply<Option<Value>>, work: impl FnOnce() -> jsonrpc::Result<Prepared> + Send + 'static) {
+/// Prepares a run on another thread and hands it back to the main loop. `about` is the document whose present text it
+/// is about.
+fn prepare(
+    state: &mut State,
+    about: Option<&Url>,
+    reply: Reply<Option<Value>>,
+    work: impl FnOnce() -> jsonrpc::Result<Prepared> + Send + 'static,
+) {
+    let number = about.map_or(0, |uri| state.runs.prepare(uri.clone()));
     let (events, settings) = (state.events.clone(), state.settings.clone());
     let services = Arc::clone(&state.services) as Arc<dyn Services>;
-    tokio::task::spawn_blocking(move || match work() {
-        Ok(mut prepared) => {
-            if matches!(prepared.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. }) {
-                // A model that can't be had is told by the run itself.
-                prepared.model = services.model(&settings).ok().map(|model| model.info());
-            }
-            // The main loop is gone when the connection ends.
-            let _ = events.send(Event::Prepared(Box::new(prepared), reply));
+    tokio::task::spawn_blocking(move || {
+        // Text and files are hostile: a fault in what reads them must not be taken for a run that is still prepared.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        let mut prepared = done.unwrap_or_else(|_| Err(jsonrpc::Error::internal_error())).map(Box::new);
+        if let Ok(prepared) = &mut prepared
+            && matches!(prepared.request.kind, RunKind::Ask { .. } | RunKind::FollowUp { .. })
+        {
+            // A model that can't be had is told by the run itself.
+            prepared.model = services.model(&settings).ok().map(|model| model.info());
         }
-        // The client may have cancelled the request.
-        Err(error) => drop(reply.send(Err(error))),
+        // The main loop is gone when the connection ends.
+        let _ = events.send(Event::Prepared { number, prepared, reply });
     });
 }
 
+/// A run was prepared, or can't be.
+pub fn prepared(state: &mut State, number: u64, prepared: jsonrpc::Result<Box<Prepared>>, reply: Reply<Option<Value>>) {
+    let edits = state.runs.edits_since(number);
+    match prepared {
+        Ok(mut prepared) => {
+            for edit in edits {
+                prepared.new.anchor.edited(edit);
+            }
+            submit(state, *prepared, reply);
+        }
+        Err(error) => drop(reply.send(Err(error))),
+    }
+}
+
 /// Queues a prepared run and answers with its id.
-pub fn submit(state: &mut State, prepared: Prepared, reply: Reply<Option<Value>>) {
+fn submit(state: &mut State, prepared: Prepared, reply: Reply<Option<Value>>) {
     // A request that was cancelled while its files were read starts nothing.
     if reply.is_closed() {
         return;

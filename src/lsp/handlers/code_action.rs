@@ -17,8 +17,8 @@ const PRESETS: [(&str, &str); 3] = [
     ("Find problems", "Find problems in this data: errors, outliers, duplicates, gaps, values that contradict each other."),
 ];
 
-/// Lines of a selection that is searched for a question.
-const MAX_QUESTION_LINES: u32 = 500;
+/// Bytes of selected lines that are searched for a question.
+const MAX_QUESTION: usize = 64 << 10;
 
 /// The kind of this server's actions.
 pub fn kind() -> lsp::CodeActionKind {
@@ -76,8 +76,8 @@ fn of_selection(document: &Document, uri: &Url, range: &lsp::Range, state: &Stat
     let ask = |question: &str| json!({"uri": uri, "range": range, "question": question});
     let mut actions = Vec::new();
     // Questions stand in small selections; a table of megabytes is not copied to look for one.
-    let small = range.start.line.abs_diff(range.end.line) <= MAX_QUESTION_LINES;
-    let selected = small.then(|| selection::select(document, uri, range, state.features.encoding)).flatten();
+    let small = selection::size(&document.text, range) <= MAX_QUESTION;
+    let selected = small.then(|| selection::select(&document.text, uri, &document.language, range, state.features.encoding)).flatten();
     if let Some(question) = selected.and_then(|selected| selected.question) {
         let title = format!("Ask: {}", question.chars().take(60).collect::<String>());
         actions.push(action(&title, command(&title, "askSelection", ask(&question))));

@@ -30,6 +30,9 @@ const MAX_CHARTS: usize = 2;
 /// Longest answer that a hover repeats, in bytes.
 const MAX_ANSWER: usize = 600;
 
+/// Longest name that is looked for in the kernel, in bytes.
+const LONGEST_NAME: usize = 100;
+
 /// How long a kernel may take to tell a variable; a busy one tells nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -118,10 +121,13 @@ fn variable_at(state: &State, uri: &Url, position: lsp::Position) -> Option<(Arc
     let text = document.text.as_str();
     let offset = document.text.offset(position, state.features.encoding);
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    let start = text[..offset].char_indices().rev().take_while(|(_, character)| is_word(*character)).last().map_or(offset, |(at, _)| at);
-    let end = text[offset..].char_indices().find(|(_, character)| !is_word(*character)).map_or(text.len(), |(at, _)| offset + at);
+    // One more character than a name may have, to either side: lines may be endless.
+    let before = text[..offset].chars().rev().take(LONGEST_NAME + 1).take_while(|character| is_word(*character));
+    let after = text[offset..].chars().take(LONGEST_NAME + 1).take_while(|character| is_word(*character));
+    let start = offset - before.map(char::len_utf8).sum::<usize>();
+    let end = offset + after.map(char::len_utf8).sum::<usize>();
     let name = &text[start..end];
-    let usable = !name.is_empty() && name.len() <= 100 && !name.starts_with(|character: char| character.is_ascii_digit());
+    let usable = !name.is_empty() && name.len() <= LONGEST_NAME && !name.starts_with(|character: char| character.is_ascii_digit());
     usable.then(|| (state.session_for(uri), name.to_owned(), document.text.range(&(start..end), state.features.encoding)))
 }
 
