@@ -8,7 +8,7 @@ use super::conversation::{Message, TurnDelta, TurnRequest};
 use super::events::RunEvent;
 use super::execution::{Execution, ExecutionError};
 use super::machine::{Conclusion, Effect, Executed, Input, Machine};
-use super::ports::{Approval, ArtifactStore, ExecuteOptions, Model, ModelError, ModelInfo, Sandbox, SandboxError, Sink};
+use super::ports::{Approval, ArtifactStore, EDITOR, ExecuteOptions, Model, ModelError, ModelInfo, Sandbox, SandboxError, Sink};
 use super::record::Recorder;
 use super::run::{ErrorKind, LedgerEntry, RunError, RunStatus};
 use super::task::{LoopSettings, Task};
@@ -303,6 +303,10 @@ fn announce(info: &ModelInfo, privacy: PrivacySend, language: Language, events: 
         PrivacySend::Full => ("profiles, rows and everything that the code prints", "数据概况、数据行以及代码的全部输出"),
     };
     let notice = match language {
+        Language::English if destination == EDITOR => {
+            format!("Model: the editor's own. Sent there: the question, {english} (privacy.send).")
+        }
+        Language::Chinese if destination == EDITOR => format!("模型：编辑器自带的模型。将发送：问题、{chinese}（privacy.send）。"),
         Language::English => format!("Model: {} at {destination}. Sent there: the question, {english} (privacy.send).", info.name),
         Language::Chinese => format!("模型：{}，位于 {destination}。将发送：问题、{chinese}（privacy.send）。", info.name),
     };

@@ -35,6 +35,9 @@ pub struct ModelInfo {
     pub context_tokens: Option<u64>,
 }
 
+/// The [destination](ModelInfo::destination) of a model that the editor provides: it alone knows where its requests go.
+pub const EDITOR: &str = "editor";
+
 /// A source of turns.
 #[async_trait]
 pub trait Model: Send + Sync {

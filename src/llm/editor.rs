@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::conversation::{FinishReason, Message, ToolCall, ToolSpec, Turn, TurnDelta, TurnRequest, Usage};
-use crate::agent::ports::{Model, ModelError, ModelInfo, Sink};
+use crate::agent::ports::{EDITOR, Model, ModelError, ModelInfo, Sink};
 
 /// What the editor is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +58,7 @@ impl Model for EditorModel {
     fn info(&self) -> ModelInfo {
         ModelInfo {
             name: "editor".to_owned(),
-            destination: Some("editor".to_owned()),
+            destination: Some(EDITOR.to_owned()),
             tools: true,
             vision: false,
             language_model: true,

@@ -70,7 +70,12 @@ pub fn sentence(text: &str) -> String {
     if out.ends_with(|end: char| end.is_ascii_alphanumeric() || matches!(end, ')' | '"' | '`' | '\'')) {
         out.push('.');
     }
-    inline(&out)
+    // Settings and commands stand between backticks: code here as well.
+    let parts: Vec<&str> = out.split('`').collect();
+    if parts.len().is_multiple_of(2) || parts.iter().skip(1).step_by(2).any(|part| part.is_empty()) {
+        return inline(&out);
+    }
+    parts.iter().enumerate().map(|(i, part)| if i % 2 == 1 { code(part) } else { inline(part) }).collect()
 }
 
 /// `text` as words within a line: every character that means something in markdown or HTML is escaped.
@@ -150,6 +155,8 @@ mod tests {
             assert_eq!(sentence(kept), inline(kept));
         }
         assert_eq!(sentence("sales.csv is empty"), "sales.csv is empty.");
+        assert_eq!(sentence("set `a_b` to *x* now"), "Set `a_b` to \\*x\\* now.");
+        assert_eq!(sentence("an odd ` one"), "An odd \\` one.");
     }
 
     proptest! {
@@ -166,6 +173,15 @@ mod tests {
             let document = format!("x {} y", inline(&text));
             for event in Parser::new(&document) {
                 let fine = matches!(&event, Event::Text(_) | Event::Start(Tag::Paragraph) | Event::End(_) | Event::SoftBreak);
+                prop_assert!(fine, "{:?}", event);
+            }
+        }
+
+        #[test]
+        fn a_sentence_holds_nothing_but_text_and_code(text in "[\\PC]{0,40}") {
+            let document = format!("x {} y", sentence(&text));
+            for event in Parser::new(&document) {
+                let fine = matches!(&event, Event::Text(_) | Event::Code(_) | Event::Start(Tag::Paragraph) | Event::End(_) | Event::SoftBreak);
                 prop_assert!(fine, "{:?}", event);
             }
         }

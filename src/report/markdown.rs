@@ -289,10 +289,16 @@ impl Writer<'_> {
             "- {}: {:.1} s, {}",
             self.words.time,
             std::time::Duration::from_millis(run.duration_ms).as_secs_f64(),
-            escape::inline(&run.started_at)
+            escape::inline(&moment(&run.started_at))
         )?;
         writeln!(out, "- Run: {}", escape::code(&run.run))
     }
+}
+
+/// A time stamp (RFC 3339, as runs keep it) as people read it: to the second.
+fn moment(stamp: &str) -> String {
+    let time = stamp.parse::<jiff::Timestamp>().map(|time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    time.unwrap_or_else(|_| stamp.to_owned())
 }
 
 fn is_chart(artifact: &Artifact) -> bool {

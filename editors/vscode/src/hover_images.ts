@@ -48,7 +48,7 @@ export function imageMarkdown(alt: string, bytes: Uint8Array): string | undefine
   if (type === undefined || bytes.length > LIMIT) {
     return undefined;
   }
-  return `![${alt.replace(/[[\]\\\n]/g, ' ')}](data:${type};base64,${Buffer.from(bytes).toString('base64')}|width=360)`;
+  return `![${alt.replace(/[[\]\\\n]/g, ' ')}](data:${type};base64,${Buffer.from(bytes).toString('base64')}|width=300)`;
 }
 
 /** The type by the file's first bytes; only what cannot carry script. */

@@ -14,7 +14,7 @@ use url::Url;
 
 use super::selection::{self, Selected};
 use super::{find, no_run};
-use crate::agent::ports::{Approval, FileSource, ModelInfo};
+use crate::agent::ports::{Approval, EDITOR, FileSource, ModelInfo};
 use crate::agent::run::SelectionInfo;
 use crate::config::{Confirm, PrivacySend};
 use crate::lsp::anchor::Anchor;
@@ -336,7 +336,8 @@ fn tell_destination(state: &mut State, model: Option<&ModelInfo>) {
         PrivacySend::Sample => "your questions, profiles of the files and a few rows",
         PrivacySend::Full => "your questions, profiles of the files and everything that the analysis prints",
     };
-    let text =
-        format!("codeinterp asks the model {} at {destination}. It is sent {what}; the setting privacy.send changes that.", model.name);
+    let which =
+        if destination == EDITOR { "the editor's own model".to_owned() } else { format!("the model {} at {destination}", model.name) };
+    let text = format!("codeinterp asks {which}. It is sent {what}; the setting privacy.send changes that.");
     state.outbox.show(lsp::MessageType::Info, crate::report::escape::plain(&text));
 }

@@ -81,8 +81,14 @@ fn of_document(state: &State, uri: &Url, position: lsp::Position, seen: Seen<'_>
     Some(lsp::Hover { contents: contents.into(), range })
 }
 
-/// A result in short: the beginning of its answer, and its charts.
+/// A result in short: its charts, and the beginning of its answer. Pictures come first, hovers are low; links to them last.
 fn result(record: &Run, virtual_documents: bool) -> String {
+    let (answer, charts) = (gist(record), charts(record, virtual_documents));
+    let text = if virtual_documents { charts + &answer } else { answer + &charts };
+    text.trim_end().to_owned()
+}
+
+fn gist(record: &Run) -> String {
     let mut text = String::new();
     let answer = hints::gist(record).unwrap_or_default();
     if !answer.is_empty() {
@@ -94,6 +100,11 @@ fn result(record: &Run, virtual_documents: bool) -> String {
             text.push_str("…\n\n");
         }
     }
+    text
+}
+
+fn charts(record: &Run, virtual_documents: bool) -> String {
+    let mut text = String::new();
     for chart in record.artifacts.iter().filter(|artifact| artifact.mime.starts_with("image/")).take(MAX_CHARTS) {
         let caption = escape::inline(escape::head(chart.caption.as_deref().unwrap_or(&chart.name), 200));
         let _ = if virtual_documents {
@@ -104,7 +115,6 @@ fn result(record: &Run, virtual_documents: bool) -> String {
             write!(text, "[{caption}]({target})\n\n")
         };
     }
-    text.truncate(text.trim_end().len());
     text
 }
 

@@ -49,6 +49,25 @@ export function journeys(parts: Parts): Group[] {
           await bench.hasPixels('img[src*="chart"]', 500);
           await bench.screenshot('journey-chart');
         },
+        'a hover on a line that was asked about shows its chart': async (bench) => {
+          await bench.open('months.csv');
+          const line = bench.page.locator('.view-line span', { hasText: '2025-04-01,South' }).last();
+          await bench.hoverUntil(line, 'revenue', { x: 40, y: 5 });
+          const picture = bench.page.locator('.monaco-hover img').first();
+          await bench.page.waitForFunction((image) => image instanceof HTMLImageElement && image.naturalWidth > 100, await picture.elementHandle());
+          await bench.screenshot('journey-hover-chart');
+        },
+        'a broken row is marked while it is typed, and says what is wrong': async (bench) => {
+          await bench.open('months.csv');
+          await bench.clickLine('2025-01-01,North');
+          await bench.page.keyboard.press('Home');
+          await bench.page.keyboard.type('2024-12-01,East\n');
+          await bench.page.locator('.squiggly-info').first().waitFor();
+          await bench.hoverUntil(bench.page.locator('.view-line span', { hasText: '2024-12-01,East' }).last(), /2 cells, fewer/, { x: 40, y: 5 });
+          await bench.screenshot('journey-broken');
+          await bench.command('File: Revert File');
+          await bench.page.locator('.squiggly-info').waitFor({ state: 'detached' });
+        },
         'typing in a table updates its hint and its hover': async (bench) => {
           await bench.open('months.csv');
           const hint = bench.page.locator('.view-line', { hasText: 'month,region,revenue' }).first();
@@ -73,6 +92,8 @@ export function journeys(parts: Parts): Group[] {
           await bench.command('Code Interpreter: Cancel Run');
           // The code would sleep for ten minutes.
           console.log(`        cancelled after ${await bench.idle()} ms`);
+          await bench.shows('body', /status: cancelled/i);
+          await bench.page.locator('.view-line span', { hasText: /running.step/ }).waitFor({ state: 'detached' });
           await bench.screenshot('journey-cancelled');
         },
         'a killed server starts again, and the history is there': async (bench) => {
