@@ -66,6 +66,18 @@ pub struct ExecutionError {
     pub traceback: String,
 }
 
+impl ExecutionError {
+    /// The line of the executed code, from 1, at which it raised: that of the outermost frame that the traceback
+    /// names, and of code that can't be parsed the line that is wrong. `None` where the traceback names no line.
+    pub fn line(&self) -> Option<u64> {
+        let mut frames = self.traceback.lines().filter_map(|line| line.trim_start().strip_prefix("Cell "));
+        frames.find_map(|frame| {
+            let digits: String = frame.split_once(", line ")?.1.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().ok()
+        })
+    }
+}
+
 /// How much of a stream was kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncation {
@@ -104,6 +116,14 @@ pub struct Variable {
     pub bytes: Option<u64>,
     /// A bounded `repr`.
     pub repr: String,
+}
+
+impl Variable {
+    /// Its shape as people read it: `150 × 5`.
+    pub fn dimensions(&self) -> Option<String> {
+        let lengths: Vec<String> = self.shape.as_ref()?.iter().map(u64::to_string).collect();
+        Some(lengths.join(" × "))
+    }
 }
 
 /// A description of a figure in words and numbers, for models that do not see and for alternative texts.

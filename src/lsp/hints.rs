@@ -8,7 +8,8 @@ use tower_lsp::gen_lsp_types as lsp;
 
 use super::convert::command;
 use super::runs::RunEntry;
-use crate::agent::run::{Run, RunStatus};
+use crate::agent::execution::ExecutionError;
+use crate::agent::run::{Run, RunStatus, Step};
 use crate::report::escape;
 
 /// Characters of a hint.
@@ -134,7 +135,7 @@ pub fn result(entry: &RunEntry, record: &Run) -> Vec<Part> {
         }
         RunStatus::Cancelled => {}
         RunStatus::Failed => {
-            let error = record.steps.iter().rev().find_map(|step| step.error.as_ref()).map(|error| cut(&escape::plain(&error.ename), 24));
+            let error = record.steps.iter().rev().find_map(|step| step.error.as_ref()).map(|error| raised(entry, error));
             parts.push(Part {
                 command: report("").command,
                 tooltip: Some(tooltip(record)),
@@ -160,9 +161,21 @@ pub fn result(entry: &RunEntry, record: &Run) -> Vec<Part> {
     parts
 }
 
-/// The value of a cell: its result or the last line that it printed, and how long it took.
+/// An error's name, and for a person's own code the line of the document where it was raised.
+fn raised(entry: &RunEntry, error: &ExecutionError) -> String {
+    let line = error.line().filter(|_| entry.code && !entry.anchor.stale);
+    // Lines of the code are counted from 1, as those of the document are for people.
+    let place = line.map(|line| format!(", line {}", u64::from(entry.anchor.first) + line)).unwrap_or_default();
+    format!("{}{place}", cut(&escape::plain(&error.ename), 30_usize.saturating_sub(place.chars().count()).min(24)))
+}
+
+/// The value of a cell: what its result is and its shape, where that says more than its beginning; else the beginning of
+/// the result, or the last line that it printed; else how long it took.
 fn value(record: &Run) -> Option<String> {
     let step = record.steps.last()?;
+    if let Some(shape) = shape(step) {
+        return Some(cut(&shape, 24));
+    }
     let shown = step.result.as_deref().or_else(|| step.stdout.lines().rev().find(|line| !line.trim().is_empty()));
     let plain = shown.map(escape::plain).unwrap_or_default();
     let first = plain.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -172,6 +185,16 @@ fn value(record: &Run) -> Option<String> {
         format!("{} ms", step.duration_ms)
     };
     Some(if first.is_empty() { time } else { cut(first, 24) })
+}
+
+/// `DataFrame 1200 × 8`, where the last line of the code is the name of a table or array that the code made.
+fn shape(step: &Step) -> Option<String> {
+    step.result.as_ref()?;
+    let name = step.code.trim_end().rsplit('\n').next()?.trim_end();
+    let variable = step.variables.iter().find(|variable| variable.name == name)?;
+    let is_table = variable.shape.as_ref().is_some_and(|shape| shape.len() >= 2) || variable.type_name == "Series";
+    is_table.then_some(())?;
+    Some(escape::plain(&format!("{} {}", variable.type_name, variable.dimensions()?)))
 }
 
 fn tooltip(record: &Run) -> String {
@@ -196,12 +219,33 @@ pub fn gist(record: &Run) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::execution::Variable;
 
     fn hint(columns: Option<&str>, result: &[&str]) -> String {
         let line = LineHint { columns: columns.map(str::to_owned), result: result.iter().map(|text| Part::plain(*text)).collect() };
         let text = line.fit().iter().map(|part| part.text.clone()).collect::<Vec<_>>().join(BETWEEN);
         assert!(text.chars().count() <= LONGEST, "{text}");
         text
+    }
+
+    #[test]
+    fn a_table_is_told_by_its_shape_and_other_values_by_their_beginning() {
+        let variable = |name: &str, type_name: &str, shape: &[u64]| Variable {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            shape: Some(shape.to_vec()),
+            bytes: None,
+            repr: String::new(),
+        };
+        let variables = vec![variable("df", "DataFrame", &[1200, 8]), variable("s", "Series", &[5]), variable("l", "list", &[2])];
+        let told = |code: &str, result: &str| {
+            let step = Step { code: code.to_owned(), result: Some(result.to_owned()), variables: variables.clone(), ..Step::default() };
+            value(&Run { steps: vec![step], ..Run::default() })
+        };
+        assert_eq!(told("df = load()\ndf\n", "   a  b\n0  1  2"), Some("DataFrame 1200 × 8".to_owned()));
+        assert_eq!(told("s", "0  1"), Some("Series 5".to_owned()));
+        assert_eq!(told("l", "[1, 2]"), Some("[1, 2]".to_owned()));
+        assert_eq!(told("df.head(1)", "   a  b\n0  1  2"), Some("a  b".to_owned()));
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Sandbox for ScriptedSandbox {
         let failed = |ename: &str| ExecutionError {
             ename: ename.to_owned(),
             evalue: "as asked".to_owned(),
-            traceback: format!("{ename}: as asked"),
+            traceback: format!("Traceback (your frames only):\n  Cell In[1], line 1\n    {}\n{ename}: as asked", code.trim()),
         };
         if code.contains("forever") || code.contains("flood") {
             while code.contains("flood") && !cancel.is_cancelled() {

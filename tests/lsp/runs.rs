@@ -109,7 +109,7 @@ async fn code_that_raises_is_a_failed_run() {
     let uri = client.show("a.py", "python", "raise X\n").await;
     let started = client.command("runSelection", json!({"uri": uri, "range": range(0, 1)})).await.unwrap();
     assert_eq!(client.ended(&started["run"]).await, "failed");
-    assert_eq!(client.hints(&uri).await, ["0: ZeroDivisionError · report"]);
+    assert_eq!(client.hints(&uri).await, ["0: ZeroDivisionError, line 1 · report"]);
     client.close().await;
 }
 
@@ -200,5 +200,27 @@ async fn an_editor_without_models_says_so() {
     client.command("analyzeFile", json!({"uri": uri, "question": "how many?"})).await.unwrap();
     let shown = client.expect("window/showMessage").await;
     assert!(shown["message"].as_str().unwrap().contains("offers no language models"), "{shown}");
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_model_or_a_cell_says_is_inert_in_hints_and_hovers() {
+    let rig = Rig::new();
+    let mut client = Client::calm(&rig).await;
+    let table = client.show("t.csv", "csv", TABLE).await;
+    let started = client.command("analyzeFile", json!({"uri": table, "question": "run: chart chart chart"})).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    let hover = client.hover(&table, 0, 3).await;
+    // Pictures are named and never part of the text, so that their size is none of the hover's.
+    let charts = format!("](codeinterp:/runs/{}/artifacts/", started["run"].as_str().unwrap());
+    assert!(hover.contains("That is all.") && hover.matches(&charts).count() == 2 && hover.len() < 2_000, "{hover}");
+    assert!(!hover.contains("](http") && !hover.contains("data:"), "{hover}");
+
+    let said = "\u{1b}]8;;http://evil.example\u{7}open\u{1b}]8;;\u{7} \u{202e}me\u{9b}31m";
+    let program = client.show("a.py", "python", &format!("# first\n{said}\n")).await;
+    let started = client.command("runSelection", json!({"uri": program, "range": range(1, 2)})).await.unwrap();
+    assert_eq!(client.ended(&started["run"]).await, "completed");
+    let hints = client.hints(&program).await;
+    assert_eq!(hints, ["1: open me · report"]);
     client.close().await;
 }

@@ -155,9 +155,8 @@ async fn of_variable(session: &Session, name: String, range: lsp::Range) -> Opti
 /// Type, shape, size and value of a variable.
 fn describe(variable: &Variable) -> String {
     let mut text = format!("**{}** · {}", escape::inline(&variable.name), escape::inline(&variable.type_name));
-    if let Some(shape) = &variable.shape {
-        let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
-        let _ = write!(text, " · {}", shape.join(" × "));
+    if let Some(dimensions) = variable.dimensions() {
+        let _ = write!(text, " · {dimensions}");
     }
     if let Some(bytes) = variable.bytes {
         let _ = write!(text, " · {bytes} bytes");

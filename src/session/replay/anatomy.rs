@@ -50,16 +50,11 @@ pub(super) async fn read(sandbox: &dyn Sandbox, steps: &[&Step], cancel: &Cancel
 /// The line at which a step's own code raised; 0 where nothing tells, so that nothing of the step counts.
 fn failing_line(step: &Step) -> u64 {
     let Some(error) = &step.error else { return 0 };
-    let frames = error.traceback.lines().filter_map(|line| line.trim_start().strip_prefix("Cell "));
-    let mut lines = frames.filter_map(|frame| {
-        let digits: String = frame.split_once(", line ")?.1.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
-    });
     // Code that can't be parsed did nothing at all.
     if matches!(error.ename.as_str(), "SyntaxError" | "IndentationError" | "TabError") {
         return 0;
     }
-    lines.next().unwrap_or(0)
+    error.line().unwrap_or(0)
 }
 
 #[cfg(test)]
