@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! CODEINTERP_TEST_CYCLES=200 cargo nextest run --test docker endings::    # the long run; a few cycles without it
+//! CODEINTERP_TEST_MINUTES=10 cargo test --test docker four_workspaces      # four workspaces in use for so long
 //! ```
 
 use std::io::{BufRead, BufReader};
@@ -10,6 +11,7 @@ use std::process::{Command, Stdio};
 use bollard::query_parameters::KillContainerOptionsBuilder;
 use codeinterp::agent::ports::{ExecuteOptions, KernelState, SandboxError};
 use codeinterp::sandbox::docker::owned;
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{containers_of, engine, printed, run, run_for, start, wait_gone};
@@ -17,6 +19,12 @@ use crate::support::{containers_of, engine, printed, run, run_for, start, wait_g
 /// How many starts and stops a test makes: a few, or as many as `CODEINTERP_TEST_CYCLES` says.
 fn cycles() -> usize {
     std::env::var("CODEINTERP_TEST_CYCLES").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+/// How long the workspaces are in use at least: no time of its own, or as many minutes as `CODEINTERP_TEST_MINUTES` says.
+fn minutes() -> Duration {
+    let minutes = std::env::var("CODEINTERP_TEST_MINUTES").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(60 * minutes.unwrap_or(0))
 }
 
 /// How many processes a test kills: a quarter of the cycles.
@@ -117,7 +125,7 @@ async fn code_that_is_paused_beyond_its_time_is_dead_and_the_container_with_it()
     let waiting = {
         let sandbox = sandbox.clone();
         tokio::spawn(async move {
-            let options = ExecuteOptions { timeout: std::time::Duration::from_secs(3), ..ExecuteOptions::default() };
+            let options = ExecuteOptions { timeout: Duration::from_secs(3), ..ExecuteOptions::default() };
             let said = move |_| {
                 if let Some(begun) = begun.lock().unwrap().take() {
                     let _ = begun.send(());
@@ -178,13 +186,15 @@ async fn an_image_that_a_container_is_made_of_is_in_use() {
 
 #[tokio::test]
 async fn four_workspaces_at_once_see_nothing_of_each_other() {
+    let until = Instant::now() + minutes();
     let used = (0..4).map(|number| async move {
         let workspace = format!("beside{number}");
         let sandbox = start(&workspace).await;
         run(&sandbox, &format!("me = {number}; open('mine.txt', 'w').write(str(me))")).await;
-        for round in 0..cycles() {
+        let mut round = 0;
+        while round < cycles() || Instant::now() < until {
             // The same names everywhere, contents of one's own.
-            let data = format!("a\n{}\n", number * 1000 + round);
+            let data = format!("a\n{}\n", number * 1_000_000 + round);
             let source = codeinterp::agent::ports::FileSource::Bytes(data.as_bytes().into());
             sandbox.put_file("data.csv", &source, &|_| (), &CancellationToken::new()).await.expect("it is put");
             let code = format!(
@@ -201,7 +211,7 @@ mine = open('mine.txt').read()
 say(f'{{me}} {{mine}} {{pandas.read_csv("data.csv").a.tolist()}} {{sorted(os.listdir())}} {{seen}}\n')"#
             );
             let execution = run_for(&sandbox, &code, 120).await;
-            let expected = format!("{number} {number} [{}] ['data.csv', 'mine.txt'] ['seen_{number}']\n", number * 1000 + round);
+            let expected = format!("{number} {number} [{}] ['data.csv', 'mine.txt'] ['seen_{number}']\n", number * 1_000_000 + round);
             assert!(
                 execution.stdout.contains(&expected),
                 "{:?} {:?}",
@@ -216,7 +226,9 @@ say(f'{{me}} {{mine}} {{pandas.read_csv("data.csv").a.tolist()}} {{sorted(os.lis
                 assert_eq!(printed(&sandbox, "print('me' in globals())").await, "False\n");
                 run(&sandbox, "me = int(open('mine.txt').read())").await;
             }
+            round += 1;
         }
+        println!("workspace {number}: {round} rounds");
         sandbox.stop().await;
         assert!(wait_gone(&engine().await, &workspace).await, "a container was left");
     });

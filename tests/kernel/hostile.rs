@@ -95,6 +95,7 @@ async fn a_patched_shell_breaks_its_own_answers_only() {
         "import builtins; builtins.len = builtins.print = None",
         "import sys; sys.modules.clear()",
         "import json; json.dumps = json.JSONEncoder.encode = None",
+        "import threading; threading.enumerate = None",
     ] {
         rig.run(patch).await;
         let state = rig.sandbox.variables(None).await;

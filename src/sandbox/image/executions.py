@@ -346,7 +346,6 @@ class Executions:
         for stream in running.streams:
             stream.give()
             self._supervisor.loop.watch(stream.read_fd, lambda stream=stream: self._read_stream(running, stream), restable=True)
-        self._supervisor.output.hold()
         self._supervisor.event("status", {"execution_state": "busy"}, running.parent)
 
     def _own_pids(self):
@@ -405,7 +404,6 @@ class Executions:
             reply["oom_kills"] = (self._oom.read() or 0) - running.oom_kills
         reply["elapsed_ms"] = (time.monotonic() - running.started) * 1000
         self._supervisor.reply(running.parent, "execute_reply", reply)
-        self._supervisor.output.release()
         self._lingering.append(running)
         if len(self._lingering) > MAX_LINGERING:
             self._close(self._lingering.popleft())

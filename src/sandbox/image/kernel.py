@@ -72,6 +72,8 @@ class Kernel:
         if not sent:
             content = {"status": "error", "exit_code": 1, **_plain_error(ValueError("the reply is too large"))}
             self._channel.send({**reply, "content": content})
+        # Only now: the supervisor, woken by every pipe that closes, has the reply already.
+        self._capture.let_go()
 
     def _on_interrupt(self, *_):
         # Between cells there is nothing to interrupt, and a late signal must not reach the next one.
@@ -146,6 +148,9 @@ class Kernel:
         reply["mapped"], self._mapped = self._mapped, False
         reply["spawned"], reply["background"] = self._spawned, background
         shell.failure = None
+        for names in (shell.user_ns, shell.user_ns_hidden):
+            # IPython keeps the code of every cell there, and each one more is looked at after every cell.
+            names.pop(f"_i{count - shell.cache_size}", None)
         history = getattr(shell.history_manager, "outputs", None)
         if history:
             history.clear()

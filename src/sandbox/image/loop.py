@@ -17,10 +17,6 @@ PIPE_BYTES = 1 << 20
 _SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 # Frames of one system call.
 MAX_PIECES = 64
-# What a cell says in so short a time goes out together with its end: each write on its own wakes the whole chain of
-# processes between here and the host.
-HOLD_SECONDS = 0.002
-HELD_BYTES = 16 << 10
 
 
 class Loop:
@@ -86,8 +82,6 @@ class Output:
         self._size = 0
         self._sources = collections.deque()
         self._waiting = False
-        # Until when small messages wait for others; None where they do not.
-        self.due = None
         loop.after = self._after_turn
         try:
             fcntl.fcntl(fd, _SETPIPE_SZ, PIPE_BYTES)
@@ -110,23 +104,11 @@ class Output:
         if self._size > LOW:
             self._after_turn()
 
-    def hold(self):
-        """An execution begins: what comes in the next moment goes out in one write."""
-        self.due = time.monotonic() + HOLD_SECONDS
-
-    def release(self):
-        """What was held goes out at the end of this turn."""
-        self.due = None
-
     def stream(self, source):
         """Sends what `source()` yields piece by piece, each a frame, until it gives None."""
         self._sources.append(source)
 
     def _after_turn(self):
-        if self.due is not None:
-            if time.monotonic() < self.due and self._size < HELD_BYTES:
-                return
-            self.due = None
         if not self._waiting and (self._queue or self._sources):
             self._write()
 

@@ -147,7 +147,8 @@ class _Flusher:
 
 
 _flusher = _Flusher()
-_write = os.write
+# As they are before user code can put something else in their places.
+_write, _threads = os.write, threading.enumerate
 
 
 def current():
@@ -289,7 +290,7 @@ class Capture:
         flush_c_stdio()
 
     def end(self):
-        """Ends the running execution; its pipes stay open while threads that it started live."""
+        """Ends the running execution; its pipes stay open until they are let go."""
         execution = self._running
         self.flush()
         _execution.set(None)
@@ -298,15 +299,17 @@ class Capture:
         self._running = None
         # User code may have put something else there, or taken our streams away.
         self._install()
-        self._linger(execution)
+        self._lingering.append(execution)
 
     def _install(self):
         sys.stdout, sys.stderr = self._streams
         sys.__stdout__, sys.__stderr__ = self._streams
 
-    def _linger(self, execution):
-        alive = {getattr(thread, "_codeinterp_execution", None) for thread in threading.enumerate()}
-        self._lingering.append(execution)
+    def let_go(self):
+        """Closes the pipes of ended executions that nothing writes to any more."""
+        if len(self._lingering) <= RECENT:
+            return
+        alive = {getattr(thread, "_codeinterp_execution", None) for thread in _threads()}
         # Work handed to a pool of an earlier cell may still run, so the last few stay open in any case.
         older, recent = self._lingering[:-RECENT], self._lingering[-RECENT:]
         kept = [old for old in older if old in alive][-MAX_LINGERING:]
@@ -342,7 +345,7 @@ class Capture:
 
     def has_background(self):
         """Whether threads live that an execution has started; asked between two of them, it was an earlier one."""
-        return any(getattr(thread, "_codeinterp_execution", None) is not None for thread in threading.enumerate())
+        return any(getattr(thread, "_codeinterp_execution", None) is not None for thread in _threads())
 
 
 # Audit events.

@@ -70,8 +70,7 @@ class Supervisor:
         self.loop.watch(self._wake, self._reap)
         self.executions.start()
         while True:
-            times = self.executions.due(), self.output.due
-            self.loop.turn(min((each for each in times if each is not None), default=None))
+            self.loop.turn(self.executions.due())
 
     def event(self, kind, content, parent=None):
         """Sends a message that answers no request."""

@@ -244,6 +244,31 @@ mod tests {
     }
 
     #[test]
+    fn in_version_2_the_group_lies_where_the_controllers_are_given_on() -> Result<(), Box<dyn std::error::Error>> {
+        // The kernel of the tests' machine has its controllers in version 1: a folder stands in for the hierarchy.
+        let mount = tempfile::tempdir()?;
+        let session = mount.path().join("user.slice/session.scope");
+        fs::create_dir_all(&session)?;
+        fs::write(session.join("cgroup.subtree_control"), "")?;
+        fs::write(mount.path().join("user.slice/cgroup.subtree_control"), "cpu memory pids\n")?;
+        fs::write(mount.path().join("cgroup.subtree_control"), "cpu io memory pids\n")?;
+        let mounts = format!("35 25 0:30 / {} rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n", mount.path().display());
+        let limits = Limits { memory: 1 << 28, cpus: 0.5, pids: 64, no_cgroup: false };
+        let mut made = Cgroup::default();
+        made.add_v2("codeinterp-x", "0::/user.slice/session.scope\n", &mounts, &limits);
+        let folder = mount.path().join("user.slice/codeinterp-x");
+        assert_eq!(made.folders, ["memory", "pids", "cpu"].map(|controller| (controller.to_owned(), folder.clone())));
+        for (file, value) in [("memory.max", "268435456"), ("memory.swap.max", "0"), ("pids.max", "64"), ("cpu.max", "50000 100000")] {
+            assert_eq!(fs::read_to_string(folder.join(file))?, value, "{file}");
+        }
+        fs::write(folder.join("memory.events"), "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\noom_group_kill 0\n")?;
+        fs::write(folder.join("memory.current"), "5000\n")?;
+        fs::write(folder.join("memory.stat"), "anon 3000\ninactive_file 1200\n")?;
+        assert_eq!((oom_kills(&folder), memory(&folder)), (Some(2), Some(3800)));
+        Ok(())
+    }
+
+    #[test]
     fn half_a_cpu_is_half_a_period() {
         assert_eq!(quota(0.5), 50_000);
         assert_eq!(quota(2.0), 200_000);
