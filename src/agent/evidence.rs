@@ -65,7 +65,8 @@ pub enum Support {
 /// The numbers that are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    steps: Vec<(u32, Vec<f64>)>,
+    /// Of each step, what it printed, and what else is known of it: sizes of variables, and what its charts show.
+    steps: Vec<(u32, Vec<f64>, Vec<f64>)>,
     given: Vec<f64>,
 }
 
@@ -83,10 +84,10 @@ impl Evidence {
         for message in sources.history {
             given.extend(values(&message.content));
         }
-        Self { steps: sources.steps.iter().map(|step| (step.step, printed(step))).collect(), given }
+        Self { steps: sources.steps.iter().map(|step| (step.step, printed(step), drawn(step))).collect(), given }
     }
 
-    /// Where the number comes from: the first step that put it out, where there is one.
+    /// Where the number comes from: the first step that printed it, else the first one that drew it.
     pub fn support(&self, written: &Written) -> Support {
         let holds = |values: &[f64]| values.iter().any(|value| supports(*value, written));
         // Small whole numbers count things in the answer itself: two groups, the third column.
@@ -94,7 +95,9 @@ impl Evidence {
         if trivial {
             return Support::Given;
         }
-        if let Some((step, _)) = self.steps.iter().find(|(_, values)| holds(values)) {
+        // A chart's axis holds many numbers that nobody meant, so what was printed comes first, wherever it was.
+        let by_print = self.steps.iter().find(|(_, printed, _)| holds(printed));
+        if let Some((step, ..)) = by_print.or_else(|| self.steps.iter().find(|(.., drawn)| holds(drawn))) {
             return Support::Step(*step);
         }
         if holds(&self.given) { Support::Given } else { Support::None }
@@ -240,7 +243,7 @@ fn values(text: &str) -> impl Iterator<Item = f64> {
     numbers(text).into_iter().map(|number| number.value)
 }
 
-/// All numbers that a step put out.
+/// All numbers that a step printed, raised and displayed.
 fn printed(step: &Step) -> Vec<f64> {
     let mut out: Vec<f64> = values(&step.stdout).chain(values(&step.stderr)).collect();
     out.extend(step.result.as_deref().into_iter().flat_map(values));
@@ -249,6 +252,13 @@ fn printed(step: &Step) -> Vec<f64> {
             out.extend(data.get("text/plain").and_then(Value::as_str).into_iter().flat_map(values));
         }
     }
+    out.truncate(MAX_NUMBERS);
+    out
+}
+
+/// The numbers that describe what a step left: sizes of its variables, and what its charts show.
+fn drawn(step: &Step) -> Vec<f64> {
+    let mut out = Vec::new();
     for variable in &step.variables {
         #[expect(clippy::cast_precision_loss, reason = "sizes beyond 2^53 are no sizes")]
         out.extend(variable.shape.iter().flatten().map(|size| *size as f64));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::budget::{Budget, Cap};
 use super::conversation::{FinishReason, ImagePart, Message, Role, Turn, TurnRequest};
 pub use super::effects::{Conclusion, Effect, Executed, Input};
+use super::evidence;
 use super::feedback::{Style, feedback};
 use super::hints::Surroundings;
 use super::parse::{Parsed, parse};
@@ -14,8 +15,8 @@ use super::ports::{ModelError, ModelInfo, SandboxError};
 use super::prompt::{self, offers_tools, python_tool};
 use super::run::{ErrorKind, RunError, RunStatus, SandboxInfo, Step};
 use super::task::{LoopSettings, Task};
+use super::transcript::{self, Room};
 use super::words::Words;
-use super::{evidence, transcript};
 use crate::config::{PrivacySend, Protocol};
 use crate::profile::Language;
 
@@ -35,7 +36,6 @@ enum Once {
     AskForWholeFence,
     CheckNumbers,
     AskAgain,
-    Shorten,
 }
 
 /// The loop's state.
@@ -57,8 +57,8 @@ pub struct Machine<'a> {
     /// An answer that stands unless its check brings a better one.
     draft: Option<String>,
     declined: u32,
-    /// Length of a conversation in tokens that the model refused as too long.
-    too_long: bool,
+    /// How much of the outputs is sent.
+    room: Room,
     notices: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Machine<'a> {
             forced: None,
             draft: None,
             declined: 0,
-            too_long: false,
+            room: Room::Window,
             notices: Vec::new(),
         }
     }
@@ -147,12 +147,28 @@ impl<'a> Machine<'a> {
 
     fn ask(&mut self) -> Effect {
         self.budget.turns += 1;
-        let window = if self.too_long { Some(0) } else { self.model.context_tokens };
         Effect::Ask(TurnRequest {
-            messages: transcript::fitted(&self.messages, window, self.words),
+            messages: self.outgoing(),
             tools: if self.tools && self.forced.is_none() { vec![python_tool(self.words.0)] } else { Vec::new() },
             max_output_tokens: None,
         })
+    }
+
+    /// The conversation as it is sent.
+    fn outgoing(&self) -> Vec<Message> {
+        transcript::fitted(&self.messages, self.model.context_tokens, self.room, self.words)
+    }
+
+    /// Sends less of the outputs from now on; `false` where there is nothing more to leave out.
+    fn shorten(&mut self) -> bool {
+        let before = self.outgoing();
+        while let Some(less) = self.room.less() {
+            self.room = less;
+            if self.outgoing() != before {
+                return true;
+            }
+        }
+        false
     }
 
     /// Says something to the model as the person's side. Turns of the same side are joined: some models want them to alternate.
@@ -334,9 +350,7 @@ impl<'a> Machine<'a> {
                 self.messages.extend(rest);
                 return self.ask();
             }
-            ModelError::ContextLength(_) if !self.done.contains(&Once::Shorten) => {
-                self.done.push(Once::Shorten);
-                self.too_long = true;
+            ModelError::ContextLength(_) if self.shorten() => {
                 self.budget.turns = self.budget.turns.saturating_sub(1);
                 return self.ask();
             }

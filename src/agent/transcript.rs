@@ -12,6 +12,10 @@ use super::words::{CallFault, Words};
 const KEPT_IMAGES: usize = 3;
 /// Tokens that are taken for the window where none is known. Small enough for most, large enough for an analysis.
 const DEFAULT_WINDOW: u64 = 60_000;
+/// Bytes of an old output that stay whatever the window.
+const SHORT: usize = 200;
+/// Bytes of the latest output that are sent where the model refused more.
+const BEGINNING: usize = 1000;
 /// Share of the window that the conversation may fill; the rest is for the answer and for what the estimate misses.
 const FILL: f64 = 0.7;
 
@@ -84,11 +88,35 @@ pub fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
+/// How much of the outputs is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// As much as fits into the model's window.
+    Window,
+    /// The latest, and none of the older ones: the model refused a conversation as too long.
+    Latest,
+    /// The beginning of the latest, and no pictures.
+    Beginning,
+}
+
+impl Room {
+    /// What is sent where that was too much.
+    pub fn less(self) -> Option<Self> {
+        match self {
+            Self::Window => Some(Self::Latest),
+            Self::Latest => Some(Self::Beginning),
+            Self::Beginning => None,
+        }
+    }
+}
+
 /// The messages as they are sent: only the last pictures, and old outputs shortened until all fits into `window`
-/// tokens. Rules, question and profiles are never shortened. A window of 0 shortens all that can be.
-pub fn fitted(messages: &[Message], window: Option<u64>, words: Words) -> Vec<Message> {
+/// tokens, or further where `room` says so. Rules, question and profiles are never shortened.
+pub fn fitted(messages: &[Message], window: Option<u64>, room: Room, words: Words) -> Vec<Message> {
     let mut fitted = messages.to_vec();
-    let mut room = KEPT_IMAGES;
+    let least = room == Room::Beginning;
+    let window = if room == Room::Window { window } else { Some(0) };
+    let mut room = if least { 0 } else { KEPT_IMAGES };
     for message in fitted.iter_mut().rev() {
         message.images.retain(|image| !image.data.is_empty());
         let surplus = message.images.len().saturating_sub(room);
@@ -105,8 +133,13 @@ pub fn fitted(messages: &[Message], window: Option<u64>, words: Words) -> Vec<Me
         }
         let message = &mut fitted[at];
         if matches!(message.role, Role::User | Role::Tool) {
-            message.content = compacted(&message.content, words);
+            message.content = compacted(&message.content, SHORT, |_, bytes| words.left_out(bytes));
         }
+    }
+    if let Some(latest) = fitted.get_mut(last).filter(|latest| least && matches!(latest.role, Role::User | Role::Tool)) {
+        latest.content = compacted(&latest.content, BEGINNING, |beginning, bytes| {
+            format!("{beginning}\n{}", words.rest_left_out(bytes - beginning.len()))
+        });
     }
     fitted
 }
@@ -135,9 +168,9 @@ pub fn estimate(messages: &[Message]) -> u64 {
         .sum()
 }
 
-/// The text with the contents of its sections left out, but for profiles and short ones.
-fn compacted(text: &str, words: Words) -> String {
-    const SHORT: usize = 200;
+/// The text with other words for the contents of its sections, but for profiles and those of at most `keep` bytes.
+/// `instead` is given the first `keep` bytes of a section and its whole length.
+fn compacted(text: &str, keep: usize, instead: impl Fn(&str, usize) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("<data kind=\"") {
@@ -145,10 +178,11 @@ fn compacted(text: &str, words: Words) -> String {
         let Some(end) = rest[tag_end..].find("\n</data>").map(|at| tag_end + at) else { break };
         out.push_str(&rest[..tag_end]);
         let body = &rest[tag_end..end];
-        if rest[start..].starts_with("<data kind=\"profile\"") || body.len() <= SHORT {
+        if rest[start..].starts_with("<data kind=\"profile\"") || body.len() <= keep {
             out.push_str(body);
         } else {
-            out.push_str(&words.left_out(body.len()));
+            let end = (0..=keep).rev().find(|end| body.is_char_boundary(*end)).unwrap_or(0);
+            out.push_str(&instead(&body[..end], body.len()));
         }
         rest = &rest[end..];
     }
@@ -195,11 +229,11 @@ mod tests {
             Message::text(Role::Assistant, "code"),
             Message::text(Role::User, output),
         ];
-        let sent = fitted(&messages, Some(6000), Words(Language::English));
+        let sent = fitted(&messages, Some(6000), Room::Window, Words(Language::English));
         assert_eq!(sent[1], messages[1]);
         assert!(sent[3].content.contains("9000 bytes of older output left out") && sent[3].content.ends_with("</data>"));
         assert_eq!(sent[5], messages[5]);
-        assert_eq!(fitted(&messages, None, Words(Language::English)), messages);
+        assert_eq!(fitted(&messages, None, Room::Window, Words(Language::English)), messages);
     }
 
     #[test]
@@ -209,7 +243,7 @@ mod tests {
         first.images = vec![image("1"), image("2")];
         let mut second = Message::text(Role::User, "b");
         second.images = vec![image("3"), image("4")];
-        let sent = fitted(&[first, second], None, Words(Language::English));
+        let sent = fitted(&[first, second], None, Room::Window, Words(Language::English));
         let names: Vec<&str> = sent.iter().flat_map(|message| message.images.iter().map(|image| image.name.as_str())).collect();
         assert_eq!(names, ["2", "3", "4"]);
     }

@@ -205,6 +205,14 @@ impl Words {
         }
     }
 
+    /// Stands for the rest of the latest output, where the model refused to read it whole.
+    pub fn rest_left_out(self, bytes: usize) -> String {
+        match self.0 {
+            Language::English => format!("[{bytes} more bytes left out: the conversation is too long for the model; print less]"),
+            Language::Chinese => format!("[其余 {bytes} 字节已省略：对话超出了模型的长度限制，请减少输出]"),
+        }
+    }
+
     /// The code of a selection or a repeated run raised.
     pub fn code_failed(self, step: u32, what: &str) -> String {
         match self.0 {

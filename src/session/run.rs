@@ -115,6 +115,15 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
     // The record is on disk from here on, so that a crash loses nothing that was asked.
     worker.store.save_run(&job.live.snapshot()).await.map_err(|error| RunError::from(&error))?;
 
+    let repetition = match &parent {
+        Some(parent) if is_rerun => Some(Repetition::of(&earlier(worker, parent))),
+        _ => None,
+    };
+    if repetition.as_ref().is_some_and(|repetition| repetition.codes.is_empty()) {
+        let error =
+            RunError::new(ErrorKind::Usage, "that run executed no code, so there is nothing to run again", "Ask the question again.");
+        return Err(Some(error));
+    }
     let files = files_of(worker, job, parent.as_deref());
     keep_inputs(worker, &job.live.snapshot().run, &files).await?;
     let Prepared { sandbox, files: put, profiles } = prepare(worker, &job.settings, &files, sink, cancel).await?;
@@ -149,8 +158,7 @@ async fn attempt(worker: &mut Worker, job: &RunJob, sink: &(dyn Fn(RunEvent) + S
         (RunKind::Ask { .. } | RunKind::FollowUp { .. }, Some(model)) => agent.run(&*model, &task, sink, cancel).await,
         (RunKind::Code { code }, _) => agent.execute(&task, &[Code::new(code)], sink, cancel).await,
         (RunKind::Rerun { .. }, _) => {
-            let Some(parent) = &parent else { return Ok(()) };
-            let repetition = Repetition::of(&earlier(worker, parent));
+            let (Some(parent), Some(repetition)) = (&parent, repetition) else { return Ok(()) };
             agent.execute(&task, &repetition.codes, sink, cancel).await;
             job.live.change(|run| run.changes = Some(Changes::between(parent, run, &repetition.steps)));
         }

@@ -137,6 +137,68 @@ async fn a_conversation_that_is_too_long_is_shortened_once() {
     assert!(requests[3].text().contains("left out to save room"));
 }
 
+const TOO_LONG: &str = "maximum context length is 4096 tokens";
+
+#[tokio::test]
+async fn of_the_latest_output_a_beginning_is_sent_where_the_model_refuses_more() {
+    let provider = Provider::start(vec![
+        Reply::calls(&[&format!("print {}", "x".repeat(6000))]),
+        Reply::error(400, TOO_LONG),
+        Reply::text("It begins with x."),
+    ])
+    .await;
+    let outcome = ask(&settings(&provider), "q").await;
+    assert_eq!((outcome.status(), outcome.answer()), ("completed", "It begins with x."));
+    let last = provider.received().pop().unwrap().text();
+    assert!(last.contains(&"x".repeat(1000)) && !last.contains(&"x".repeat(1001)) && last.contains("5000 more bytes left out"), "{last}");
+}
+
+#[tokio::test]
+async fn a_question_that_is_too_long_by_itself_is_said_to_be_so_at_once() {
+    let provider = Provider::start(vec![Reply::error(400, TOO_LONG)]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    let error = outcome.run.error.clone().unwrap();
+    assert_eq!((outcome.status(), provider.received().len()), ("failed", 1), "nothing can be left out of it");
+    assert!(error.message.contains(TOO_LONG) && error.hint.contains("larger window"), "{error:?}");
+}
+
+#[tokio::test]
+async fn odd_wishes_for_a_wait_are_no_reason_to_give_up_or_to_wait_long() {
+    for wish in ["soon", "-3", "NaN", "1e400", "Wed, 21 Oct 2015 07:28:00 GMT", ""] {
+        let provider = Provider::start(vec![Reply::error_with(429, "slow down", &[("Retry-After", wish)]), Reply::text("Done.")]).await;
+        assert_eq!(ask(&settings(&provider), "q").await.answer(), "Done.", "{wish:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_overloaded_server_is_given_up_after_a_few_requests() {
+    let provider = Provider::start(vec![Reply::error_with(503, "overloaded", &[("Retry-After", "0")])]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    assert_eq!((outcome.status(), provider.received().len()), ("failed", 4));
+    assert!(outcome.run.error.unwrap().message.contains("503"));
+}
+
+#[tokio::test]
+async fn names_without_a_host_and_hosts_without_tls_are_typed_errors() {
+    let plain = Provider::start(vec![Reply::text("no TLS here")]).await;
+    let tls = plain.address.replace("http:", "https:");
+    for endpoint in ["http://no-such-host.invalid/v1", tls.as_str()] {
+        let settings = Settings { model: Some("m".to_owned()), endpoint: Some(endpoint.to_owned()), ..Settings::default() };
+        let outcome = ask_quickly(&settings).await;
+        let error = outcome.run.error.clone().unwrap();
+        assert_eq!((outcome.status(), error.kind), ("failed", ErrorKind::Model), "{endpoint}");
+        assert!(error.message.contains("can't be reached"), "{}", error.message);
+    }
+    assert!(plain.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_in_words_is_the_answer_and_runs_nothing() {
+    let provider = Provider::start(vec![Reply::text("I can't help with that.")]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    assert_eq!((outcome.status(), outcome.answer(), outcome.executed.len()), ("completed", "I can't help with that.", 0));
+}
+
 #[tokio::test]
 async fn an_answer_in_one_piece_is_taken_from_a_server_that_does_not_stream() {
     let whole = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;

@@ -78,6 +78,29 @@ async fn the_ledger_says_what_went_where() {
     assert_eq!(outcome.run.ledger[1].contents, ["outputs"]);
 }
 
+#[tokio::test]
+async fn reasoning_goes_back_with_the_call_that_it_led_to_and_is_no_part_of_the_answer() {
+    let provider = Provider::start(vec![Reply::reasoned_call("I should count.", "print 7"), Reply::reasoned("Clear now.", "Seven.")]).await;
+    let outcome = ask(&settings(&provider), "q").await;
+    assert_eq!((outcome.answer(), outcome.executed.len()), ("Seven.", 1));
+    let second = provider.received()[1].json();
+    let asked = second["messages"].as_array().unwrap().iter().find(|message| message["role"] == "assistant").unwrap();
+    assert_eq!(asked["reasoning_content"], "I should count.");
+    let told = |wanted: fn(&RunEvent) -> Option<&String>| outcome.events.iter().filter_map(wanted).cloned().collect::<String>();
+    assert_eq!(told(|event| if let RunEvent::ModelReasoning(text) = event { Some(text) } else { None }), "I should count.Clear now.");
+    assert_eq!(told(|event| if let RunEvent::ModelText(text) = event { Some(text) } else { None }), "Seven.");
+}
+
+#[tokio::test]
+async fn no_setting_of_the_model_is_sent_that_some_models_refuse() {
+    let provider = Provider::start(vec![Reply::text("Hi.")]).await;
+    ask(&settings(&provider), "q").await;
+    let request = provider.received()[0].json();
+    for name in ["temperature", "top_p", "max_tokens", "max_completion_tokens", "reasoning_effort", "parallel_tool_calls"] {
+        assert!(request[name].is_null(), "{name}");
+    }
+}
+
 #[test]
 fn with_nothing_configured_the_playbook_serves() {
     let model = codeinterp::llm::connect(&Settings::default()).unwrap();

@@ -125,6 +125,14 @@ impl Reply {
         Self::streamed(&format!("{thought}{}{}", opening(text), ending("stop")))
     }
 
+    /// A turn of reasoning, then a call of the tool with this code.
+    pub fn reasoned_call(reasoning: &str, code: &str) -> Self {
+        let thought = delta(&json!({"role": "assistant", "reasoning_content": reasoning}), None);
+        let function = json!({"name": "python", "arguments": json!({"code": code}).to_string()});
+        let call = delta(&json!({"tool_calls": [{"index": 0, "id": "id-0", "type": "function", "function": function}]}), None);
+        Self::streamed(&format!("{thought}{call}{}", ending("tool_calls")))
+    }
+
     /// A turn that calls the tool with these codes.
     pub fn calls(codes: &[&str]) -> Self {
         Self::raw_calls(&codes.iter().map(|code| json!({"code": code}).to_string()).collect::<Vec<_>>(), "tool_calls")

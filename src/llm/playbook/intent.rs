@@ -84,6 +84,9 @@ struct Patterns {
     measures: [(Measure, Regex); 8],
     by: Regex,
     intensive: Regex,
+    amount: Regex,
+    which: Regex,
+    frequent: Regex,
     listable: Regex,
     list: Regex,
 }
@@ -132,6 +135,11 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         intensive: pattern(
             r"price|rate|ratio|percent|pct|share|score|rating|age\b|temp|height|weight|speed|mean|average|index|density|价|率|比|分|龄|温|均",
         ),
+        amount: pattern(
+            r"revenue|sales|amount|quantit|qty|units|volume|total|cost|profit|turnover|spend|expense|orders|visits|销售额|销量|金额|数量|收入|营收|利润|成本|费用|总",
+        ),
+        which: pattern(r"^\s*(?:which|what|who)\b|哪"),
+        frequent: pattern(r"\bmost\b|\bleast\b|\bfewest\b|最多|最少|最常"),
         listable: pattern(LISTABLE),
         list: pattern(&format!(
             r"(?:{LISTABLE})(?:(?:\s+values?)?(?:\s*(?:,|，|、|;|\band\b|&|和|及|以及|与)\s*)+(?:the\s+)?(?:{LISTABLE}))+"
@@ -153,7 +161,13 @@ impl Intent {
             .map(|mention| mention.column.as_str())
             .collect();
         let names: Vec<&str> = mentions.iter().map(|mention| mention.column.as_str()).collect();
+        // What is in another table alone would have to be joined.
+        let elsewhere = |other: &Table| self::mentions(question, other).iter().any(|mention| !names.contains(&mention.column.as_str()));
+        let joined = facts.tables.iter().any(|other| other.name != table.name && elsewhere(other));
         let query = query(question, table, &mentions);
+        if joined && (query.is_some() || PATTERNS.relation.is_match(question)) {
+            return Self::Unknown;
+        }
         if PATTERNS.relation.is_match(question)
             && let [first, second] = numbers.as_slice()
         {
@@ -274,13 +288,20 @@ fn query(question: &str, table: &Table, mentions: &[Mention]) -> Option<Query> {
     let group = group.filter(|group| filter.as_ref().is_none_or(|(column, _)| *column != group.column));
     let value = value.map(|mention| mention.column.clone());
     let needs_value = !matches!(measure, Measure::Count | Measure::Distinct | Measure::Max | Measure::Min);
-    if value.is_none() && (needs_value || (group.is_none() && !matches!(measure, Measure::Count))) {
+    // "The most orders" counts rows; "the highest GDP" is about a column, and there is none.
+    let of_rows = !matches!(measure, Measure::Max | Measure::Min) || top.is_some() || PATTERNS.frequent.is_match(question);
+    if value.is_none() && (needs_value || !of_rows || (group.is_none() && !matches!(measure, Measure::Count))) {
         return None;
     }
     // "Top 3 products by revenue" asks for totals; of a price or a rate a total says nothing.
     let additive = value.as_deref().is_some_and(|value| !PATTERNS.intensive.is_match(value));
-    let measure =
-        if top.is_some() && group.is_some() && additive && matches!(measure, Measure::Max | Measure::Min) { Measure::Sum } else { measure };
+    // So does "which region has the highest revenue?", where the column's name says that it adds up.
+    let amount = value.as_deref().is_some_and(|value| PATTERNS.amount.is_match(value)) && PATTERNS.which.is_match(question);
+    let measure = if (top.is_some() || amount) && group.is_some() && additive && matches!(measure, Measure::Max | Measure::Min) {
+        Measure::Sum
+    } else {
+        measure
+    };
     let measures = if top.is_some() { vec![measure] } else { listed(question, measure) };
     Some(Query {
         table: table.name.clone(),
@@ -388,6 +409,26 @@ mod tests {
         assert_eq!(measures("Which product has the highest average price?"), [Measure::Mean]);
         check("不同地区的平均销售额", Measure::Mean, Some("销售额"), Some("地区"), None);
         check("mean price, where values are missing leave them out", Measure::Mean, Some("price"), None, None);
+    }
+
+    #[test]
+    fn what_adds_up_is_ranked_by_its_total() {
+        check("哪个地区的销售额最高？", Measure::Sum, Some("销售额"), Some("地区"), None);
+        check("Which product has the highest unit price?", Measure::Max, Some("unit price"), Some("product"), None);
+        check("Which product has the most orders?", Measure::Max, None, Some("product"), None);
+        assert_eq!(Intent::of("Which product has the highest GDP?", &facts()), Intent::Unknown);
+    }
+
+    #[test]
+    fn what_would_have_to_be_joined_is_beyond_it() {
+        let two = Facts::of(
+            "Table \"people\": 9 rows, 1 columns, 0 duplicate rows\n\
+             - \"country\": category, 9 values, 0 missing, 2 distinct, top {\"DE\": 5}\n\
+             Table \"bills\": 9 rows, 1 columns, 0 duplicate rows\n\
+             - \"amount\": number, 9 values, 0 missing, 9 distinct, min 1, max 9, mean 4, median 4, sum 40\n",
+        );
+        assert_eq!(Intent::of("Which country has the highest amount?", &two), Intent::Unknown);
+        assert!(matches!(Intent::of("mean amount", &two), Intent::Query(_)));
     }
 
     #[test]

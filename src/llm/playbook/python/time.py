@@ -2,8 +2,10 @@ df = tables[@table@]
 date, columns = @date@, @columns@
 series = df.dropna(subset=[date]).set_index(date).sort_index()[columns]
 days = max((series.index.max() - series.index.min()).days, 1)
-period = "D" if days <= 92 else "W" if days <= 730 else "MS" if days <= 3650 else "YS"
-means = series.resample(period).mean().dropna(how="all")
+period = "D" if days <= 92 else "W-MON" if days <= 730 else "MS" if days <= 3650 else "YS"
+means = series.resample(period, label="left", closed="left").mean().dropna(how="all")
+# A period is named by its first day of which there is data.
+means.index = means.index.where(means.index >= series.index.min().normalize(), series.index.min().normalize())
 plt.figure(figsize=(9, 2.2 + 1.6 * len(columns)))
 for place, column in enumerate(columns, 1):
     plt.subplot(len(columns), 1, place)
