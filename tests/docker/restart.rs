@@ -141,7 +141,9 @@ fn daemon(folder: &Path) -> Child {
     // One that was killed has left its number.
     let _ = std::fs::remove_file(folder.join("pid"));
     let place = |name: &str| folder.join(name).display().to_string();
-    let mut command = Command::new("dockerd");
+    // In a network of its own: an engine without a bridge removes the one that it finds, which is the other engine's.
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--", "dockerd"]);
     command.args(["--host", &format!("unix://{}", place("docker.sock")), "--pidfile", &place("pid")]);
     command.args(["--data-root", &place("data"), "--exec-root", &place("exec"), "--config-file", &place("none.json")]);
     command.args(["--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"]);
@@ -194,6 +196,8 @@ async fn run(session: &Session, code: &str, seen: impl Fn(&RunEvent) + Send + Sy
 
 #[tokio::test]
 async fn an_engine_that_is_restarted_or_killed_costs_the_variables_and_nothing_else() {
+    let usual_bridge = || Path::new("/sys/class/net/docker0").exists();
+    let before = usual_bridge();
     let engine = OwnEngine::start().await;
     let ready = start("restart-image").await;
     engine.take_image(&ready.info().image);
@@ -239,4 +243,5 @@ async fn an_engine_that_is_restarted_or_killed_costs_the_variables_and_nothing_e
     session.close().await;
     let workspace = session.store().workspace().to_owned();
     assert!(wait_gone(&engine.answers().await, &workspace).await, "a container was left");
+    assert_eq!(usual_bridge(), before, "the other engine's network was touched");
 }
