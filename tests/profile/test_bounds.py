@@ -330,3 +330,31 @@ def test_a_truncated_gzip_says_how_far_it_was_read(tmp_path):
     error = profile(path)["error"]
     assert error["kind"] == "corrupt"
     assert "bytes of content" in error["message"]
+
+
+def test_a_marker_for_missing_that_comes_late_is_missing_when_streaming(tmp_path):
+    path = tmp_path / "late.csv"
+    path.write_text("n,f,b,t,z\n" + "1,1.5,True,some,007\n" * 60_000 + "NULL,nan,None,n/a,<NA>\n")
+    found = profile(path, whole_bytes=1000)
+    frame = load(found, tmp_path)
+    assert [detail["missing"] for detail in found["columns_detail"]] == frame.isna().sum().tolist() == [1] * 5
+    assert [detail["dtype"] for detail in found["columns_detail"]] == [str(dtype) for dtype in frame.dtypes]
+    assert (column(found, "f")["max"], column(found, "t")["min"]) == (1.5, "some")
+
+
+def test_what_memory_does_not_hold_as_a_table_has_the_same_profile(tmp_path):
+    path = tmp_path / "sales.csv"
+    rows = "".join(f"{number % 90},{number % 7 / 4},item {number % 300},{'+5' if number % 40_000 == 1 else '07'}\n" for number in range(60_000))
+    path.write_text("n,f,t,z\n" + rows)
+    same(profile(path, whole_bytes=1000), profile(path, whole_bytes=1000, memory_bytes=1 << 20))
+
+
+def test_distinct_counts_beyond_memory_are_near_and_marked(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("k,half,few\n" + "".join(f"{number},{number % 20_000},{number % 5}\n" for number in range(40_000)))
+    found = profile(path, whole_bytes=1000, memory_bytes=1 << 20)
+    half, few = column(found, "half"), column(found, "few")
+    assert (few["distinct"], few["distinct_exact"], half["distinct_exact"]) == (5, True, False)
+    assert half["distinct"] == pytest.approx(20_000, rel=0.1)
+    assert column(found, "k")["distinct"] <= 40_000
+    assert any("not exact" in warning for warning in found["warnings"])

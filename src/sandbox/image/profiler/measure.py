@@ -1,9 +1,9 @@
 """The statistics of a table too large to hold, by SQL within a bound of memory, spilling to scratch.
 
-Phases, as `progress` tells them: `columns` (counts, missing, extremes, means, distinct values of columns that have few),
-`distinct` (the other distinct counts), `frequent` (quantiles and frequent values), `duplicates`. Cells of text are judged as
-pandas would load them: all numbers, or text. Distinct counts are exact (see `hashes`) where memory allows; else they are
-marked approximate and never above the present cells.
+Phases, as `progress` tells them: `columns` (counts, missing, extremes, means), `distinct` (values), `frequent` (quantiles and
+frequent values), `duplicates`. Cells of text are judged as pandas would load them: all numbers, or text. Where memory allows,
+the values of delimited text are kept as a table of typed columns, and the text is parsed once; else each phase parses it.
+Distinct counts are exact (see `hashes`) where memory allows; else they are marked approximate and never above the present cells.
 """
 
 import os
@@ -12,39 +12,56 @@ from collections import namedtuple
 
 import duckdb
 
-from . import columns, hashes
+from . import cells, columns, hashes
 
 EXACT_DISTINCT = 500_000
 FREQUENT_DISTINCT = 2_000
 DUPLICATE_ROWS = 60_000_000
 BATCH_COLUMNS = 60
-# A column has few values when they are at most this share of the first rows.
-FEW_SHARE = 0.2
+# A column has many values when this share of the first rows differ.
+MANY_SHARE = 0.98
+# Bytes that a table of typed columns takes for each byte of its text, and the part of the memory that it may take.
+KEPT_BYTES = 1.6
+KEPT_SHARE = 0.3
 
-Column = namedtuple("Column", "name source kind marks few", defaults=((".", None), False))
+Column = namedtuple("Column", "name source kind marks many", defaults=((".", None), False))
 Column.__doc__ = """name as loaded, source: name in SQL, kind: int, float, bool, text, moment or other, marks: decimal and
-thousands mark of its numbers, few: whether its first rows repeat few values."""
+thousands mark of its numbers, many: whether nearly all of its first rows differ."""
 
+BOOLEANS = "('True', 'TRUE', 'true', 'False', 'FALSE', 'false')"
+MISSING = "(" + ", ".join("'" + marker + "'" for marker in sorted(cells.NA_MARKERS) if marker) + ")"
+LONGEST_MARKER = max(map(len, cells.NA_MARKERS))
 WHOLE = "regexp_full_match({r}, '\\s*[+-]?[0-9]+\\s*')"
-# How a whole number is written: 0 plainly, 1 with leading zeros, 2 with a sign or blanks, none when it is no whole number.
-WRITTEN = ("CASE WHEN {v}::VARCHAR = {r} THEN 0 WHEN {v} IS NOT NULL AND " + WHOLE
-           + " THEN CASE WHEN starts_with({r}, '0') AND strlen({r}) > 1 THEN 1 ELSE 2 END END")
-# For each kind: cells that fit it, least, largest, mean, one more fact; {r} is the cell as text, {v} its value, {k} how it is written.
+# How a cell of text {r} with the value {v} is written: 0 as a value of the kind, 1 with leading zeros, 2 with a sign or blanks,
+# 3 otherwise, 4 as a marker of a missing value ({s} is the cell without changes); none where the cell is missing.
+REST = " WHEN {s} IN " + MISSING + " THEN 4::UTINYINT WHEN {r} IS NOT NULL THEN 3::UTINYINT END"
+WRITTEN = {
+    "int": "CASE WHEN {v}::VARCHAR = {r} THEN 0::UTINYINT WHEN {v} IS NOT NULL AND " + WHOLE + " THEN "
+           "CASE WHEN starts_with({r}, '0') AND strlen({r}) > 1 THEN 1::UTINYINT ELSE 2::UTINYINT END" + REST,
+    "float": "CASE WHEN {v} IS NOT NULL AND NOT contains({r}, '_') THEN 0::UTINYINT" + REST,
+    "plain float": "CASE WHEN {v} IS NOT NULL THEN 0::UTINYINT" + REST,
+    "bool": "CASE WHEN {r} IN " + BOOLEANS + " THEN 0::UTINYINT" + REST,
+}
+# Present cells, whether some need a second look, least, largest, mean, one more fact; {v} is the value, {k} how it is written.
+COUNTED = ["count({k})", "max({k}) > 0", "min({v})", "max({v})"]
 FACTS = {
-    "int": ["count({k})", "min({v})", "max({v})", "avg({v})", "count(*) FILTER ({k} = 1)"],
-    "float": ["count({v}) FILTER (NOT contains({r}, '_'))", "min({v})", "max({v})", "avg({v})", "0"],
-    "bool": ["count(*) FILTER ({r} IN ('True', 'TRUE', 'true', 'False', 'FALSE', 'false'))", "min({v})", "max({v})", "NULL", "0"],
-    "text": ["count({v})", "min({v})", "max({v})", "NULL", "max(length({v}))"],
+    "int": [*COUNTED, "avg({v})", "0"],
+    "float": [*COUNTED, "avg({v})", "0"],
+    "bool": [*COUNTED, "NULL", "0"],
+    "text": ["count({v})", f"max(CASE WHEN strlen({{v}}) <= {LONGEST_MARKER} THEN {{v}} IN {MISSING} END)",
+             "min({v})", "max({v})", "NULL", "max(length({v}))"],
 }
+# What a second look counts: cells that fit the kind, markers of missing values, leading zeros.
+SECOND = ["count(*) FILTER ({k} < 3)", "count(*) FILTER ({k} = 4)", "count(*) FILTER ({k} = 1)"]
+VALUES = ["count({v})", "false", "min({v})", "max({v})"]
 TYPED = {
-    "int": ["count({v})", "min({v})", "max({v})", "avg({v})", "0"],
-    "float": ["count({v})", "min({v})", "max({v})", "avg({v})", "0"],
-    "bool": ["count({v})", "min({v})", "max({v})", "NULL", "0"],
-    "text": FACTS["text"],
-    "moment": ["count({v})", "min({v})", "max({v})", "NULL", "0"],
-    "other": ["count({v})", "NULL", "NULL", "NULL", "0"],
+    "int": [*VALUES, "avg({v})", "0"],
+    "float": [*VALUES, "avg({v})", "0"],
+    "bool": [*VALUES, "NULL", "0"],
+    "text": [*VALUES, "NULL", "max(length({v}))"],
+    "moment": [*VALUES, "NULL", "0"],
+    "other": ["count({v})", "false", "NULL", "NULL", "NULL", "0"],
 }
-PLAIN = {**FACTS, "float": ["count({v})", *FACTS["float"][1:]]}
 VALUE = {"int": "try_cast({0} AS BIGINT)", "float": "try_cast({0} AS DOUBLE)", "bool": "lower({0})", "text": "{0}"}
 WIDER = {"int": "float", "float": "text", "bool": "text"}
 
@@ -92,11 +109,12 @@ def field(column):
 
 
 class Table:
-    """A table in SQL: `source` its table function, `columns` with the kinds that are expected (changed where the cells
-    say otherwise), `typed` where they are sure, `expected` about how many rows there will be, `underscores` whether
-    there can be any, which a cast to a number passes over."""
+    """A table in SQL. `source`: its table function; `columns`: with the kinds that are expected, changed where the cells say
+    otherwise; `typed`: the kinds are sure, the cells no text; `expected`: about how many rows there will be; `columnar`: a column
+    is read without the others; `fuller`: the table function for the case that there are other markers of missing values than those
+    that `source` knows; `size`: bytes of text, 0 when they are not known; `underscores`: there can be some, which a cast to a number passes over."""
 
-    def __init__(self, connection, source, guessed, options, progress, typed=False, expected=0, underscores=True):
+    def __init__(self, connection, source, guessed, options, progress, *, typed=False, expected=0, columnar=False, fuller=None, size=0, underscores=True):
         self.connection = connection
         self.source = source
         self.columns = guessed
@@ -105,21 +123,31 @@ class Table:
         self.progress = progress
         self.typed = typed
         self.expected = expected
+        self.columnar = columnar
+        self.fuller = fuller
         self.underscores = underscores
+        # The table of typed columns that is kept of the text, if there is one.
+        self.kept = None
+        self.keep = not typed and 0 < size * KEPT_BYTES <= self.memory * KEPT_SHARE and len(guessed) <= BATCH_COLUMNS
         self.rows = 0
 
+    @property
+    def place(self):
+        """Where values are read from."""
+        return self.kept or self.source
+
     def value(self, column):
-        """The SQL of a column's cells as values of its kind."""
-        return quoted(column.source) if self.typed else VALUE[column.kind].format(field(column))
+        """The SQL of a column's values at the place where they are read from."""
+        return quoted(column.source) if self.typed or self.kept else VALUE[column.kind].format(field(column))
 
     def row(self, select, inner=None):
         """The one row of an aggregate over the table (or over a query on it)."""
-        return self.connection.execute(f"SELECT {', '.join(select)} FROM {inner or self.source}").fetchone()
+        return self.connection.execute(f"SELECT {', '.join(select)} FROM {inner or self.place}").fetchone()
 
     def describe(self, warnings):
         """Counts, column details and duplicates as the fields of a profile."""
         # Where all hashes fit, nothing needs to be estimated.
-        hashed = [column for column in self.shown if not column.few and column.kind != "other"]
+        hashed = [column for column in self.shown if column.kind != "other"]
         estimate = not self.expected or not hashes.fit(self.expected, len(hashed), self.memory)
         facts, changes = self._facts(estimate)
         details = {name: _detail(*fact, self.rows, self.typed) for name, fact in facts.items()}
@@ -152,68 +180,79 @@ class Table:
             self.progress({"phase": "columns", "done": len(self.shown) - len(waiting), "total": len(self.shown)})
             # Very wide tables take several passes, so that the states of all the aggregates fit in memory.
             batch, later = waiting[:BATCH_COLUMNS], waiting[BATCH_COLUMNS:]
-            try:
-                values = self._facts_of(batch, estimate)
-            except duckdb.OutOfMemoryException:
-                # A column that seemed to have few values has many.
-                if not any(column.few for column in batch):
-                    raise
-                batch = [column._replace(few=False) for column in batch]
-                values = self._facts_of(batch, estimate)
+            if self.keep:
+                # A table that is kept holds every column, of its kind.
+                changed = {column.name: column for column in batch}
+                batch = [changed.get(column.name) or facts[column.name][0] for column in self.shown]
+                self._keep(batch)
+            values = self._facts_of(batch, FACTS, estimate)
             self.rows, again = values[0], []
-            for index, column in enumerate(batch):
-                present, fitting, low, high, mean, extra, distinct = values[1 + 7 * index: 8 + 7 * index]
-                if column.kind in WIDER and not self.typed and fitting < present:
+            read = [(column, *values[1 + 7 * index: 8 + 7 * index]) for index, column in enumerate(batch)]
+            doubtful = [column for column, _, odd, *_ in read if odd and column.kind in WRITTEN]
+            second = self._facts_of(doubtful, dict.fromkeys(WRITTEN, SECOND))[1:] if doubtful else []
+            looked = {column.name: second[3 * index: 3 * index + 3] for index, column in enumerate(doubtful)}
+            if self.fuller and (any(odd and column.kind == "text" or high != high for column, _, odd, _, high, *_ in read)
+                                or any(marked for _, marked, _ in looked.values())):
+                self.source, self.fuller, self.kept = self.fuller, None, None
+                return self._facts(estimate)
+            for column, present, _, low, high, mean, extra, distinct in read:
+                fitting, _, zeros = looked.get(column.name, (present, 0, 0))
+                if fitting < present:
                     changes[column.name] = (column.kind, fitting, present - fitting)
                     again.append(column._replace(kind=WIDER[column.kind]))
                     continue
-                facts[column.name] = (column, present, low, high, mean, extra, distinct)
+                facts[column.name] = (column, present, low, high, mean, zeros or extra, distinct)
             waiting = again + later
         return facts, changes
 
-    def _facts_of(self, batch, estimate):
-        inner, wanted = [], ["count(*)"]
-        for index, column in enumerate(batch):
-            raw, value = field(column), self.value(column)
-            places = {"r": f"r{index}" if raw != value else f"v{index}", "v": f"v{index}", "k": f"k{index}"}
-            inner += [f"{raw} AS r{index}"] * (raw != value) + [f"{value} AS v{index}"]
-            if column.kind == "int" and not self.typed:
-                inner.append(f"{WRITTEN.format(r=raw, v=value)} AS k{index}")
-            distinct = "NULL" if column.kind == "other" else "count(DISTINCT {v})" if column.few else "approx_count_distinct({v})" if estimate else "NULL"
-            facts = (TYPED if self.typed else FACTS if self.underscores else PLAIN)[column.kind]
-            expressions = ["count({r})", *facts, distinct]
-            wanted += [expression.format(**places) for expression in expressions]
-        return self.row(wanted, f"(SELECT {', '.join(inner)} FROM {self.source})")
+    def _cells(self, column):
+        """The SQL of a column's values, and for text that should be numbers or booleans of how each is written."""
+        raw, value = field(column), VALUE[column.kind].format(field(column))
+        out = [f"{value} AS {quoted(column.source)}"]
+        if column.kind in WRITTEN:
+            kind = "plain float" if column.kind == "float" and not self.underscores else column.kind
+            out.append(f"{WRITTEN[kind].format(r=raw, v=value, s=quoted(column.source))} AS {_written(column)}")
+        return out
+
+    def _keep(self, batch):
+        """Keep the values of the columns as a table; not where memory turns out too small."""
+        wanted = [cell for column in batch for cell in self._cells(column)]
+        try:
+            self.connection.execute(f"CREATE OR REPLACE TABLE kept AS SELECT {', '.join(wanted)} FROM {self.source}")
+            self.kept, self.columnar = "kept", True
+        except duckdb.OutOfMemoryException:
+            self.connection.execute("DROP TABLE IF EXISTS kept")
+            self.kept, self.keep, self.columnar = None, False, False
+
+    def _facts_of(self, batch, wanted, estimate=None):
+        """The number of rows and the wanted facts of some columns, by one pass; `estimate`: the distinct values of those with many too."""
+        select = ["count(*)"]
+        for column in batch:
+            facts = list((TYPED if self.typed else wanted)[column.kind])
+            if column.kind == "text" and not self.fuller:
+                facts[1] = "false"
+            if estimate is not None:
+                facts.append("approx_count_distinct({v})" if estimate and column.many else "NULL")
+            select += [fact.format(v=quoted(column.source), k=_written(column)) for fact in facts]
+        if self.typed or self.kept:
+            return self.row(select)
+        return self.row(select, f"(SELECT {', '.join(cell for column in batch for cell in self._cells(column))} FROM {self.source})")
 
     def _distinct(self, facts, details):
-        """Exact distinct counts: by hashes where they fit in memory, else by SQL for the columns that seem to have few enough."""
-        open_, counted = [], []
-        for name, (column, present, *_, distinct) in facts.items():
-            if column.few and distinct is not None:
-                details[name]["distinct_exact"] = True
-            elif present and column.kind != "other":
-                open_.append((name, column))
-        if not open_:
-            return
-        self.progress({"phase": "distinct", "done": 0, "total": len(open_)})
-        if hashes.fit(self.rows, len(open_), self.memory):
-            counts = hashes.distinct(self.connection, self.source, [self.value(column) for _, column in open_], self.rows)
-            counted = [(name, count - (1 if details[name]["missing"] else 0)) for (name, _), count in zip(open_, counts)]
-        else:
-            known = [(name, column) for name, column in open_ if facts[name][-1] is None]
-            for name, estimate in zip([name for name, _ in known], self._each("approx_count_distinct({0})", known)):
-                details[name]["distinct"] = min(estimate, facts[name][1])
-            small = [(name, column) for name, column in open_ if details[name]["distinct"] <= EXACT_DISTINCT]
-            counted = zip([name for name, _ in small], self._each("count(DISTINCT {0})", small))
-        for name, count in counted:
-            details[name]["distinct"], details[name]["distinct_exact"] = count, True
-
-    def _each(self, expression, wanted):
-        """An aggregate of each of some columns, in as many passes as their number needs."""
-        out = []
-        for start in range(0, len(wanted), BATCH_COLUMNS):
-            out += self.row([expression.format(self.value(column)) for _, column in wanted[start: start + BATCH_COLUMNS]])
-        return out
+        """Distinct counts by hashes: all exact where they fit in memory, else of those columns that do not seem to have too many."""
+        waiting = [(name, fact[0]) for name, fact in facts.items() if fact[1] and fact[0].kind != "other"]
+        most = None
+        if not hashes.fit(self.rows, len(waiting), self.memory):
+            most = min(EXACT_DISTINCT, hashes.bound(min(len(waiting), BATCH_COLUMNS), self.memory))
+            # What the first pass has estimated as far more than can be counted needs no further one.
+            waiting = [(name, column) for name, column in waiting if (facts[name][-1] or 0) <= most]
+        for start in range(0, len(waiting), BATCH_COLUMNS):
+            self.progress({"phase": "distinct", "done": start, "total": len(waiting)})
+            part = waiting[start: start + BATCH_COLUMNS]
+            counts = hashes.distinct(self.connection, self.place, [self.value(column) for _, column in part], self.rows, most)
+            for (name, _), (count, exact) in zip(part, counts):
+                details[name]["distinct"] = min(count - (1 if details[name]["missing"] else 0), facts[name][1])
+                details[name]["distinct_exact"] = exact
 
     def _frequent(self, facts, details):
         """Quantiles of numbers, and the most frequent of the columns with few values."""
@@ -222,7 +261,8 @@ class Table:
                     if fact[1] and details[name]["distinct"] is not None and details[name]["distinct"] <= FREQUENT_DISTINCT]
         quantile = "quantile_cont" if hashes.fit(self.rows, len(numbers), self.memory) else "approx_quantile"
         wanted = [(name, "quantiles", f"{quantile}({self.value(column)}, [0.25, 0.5, 0.75])") for name, column in numbers]
-        wanted += [(name, "top", f"histogram({self.value(column)})") for name, column in repeated]
+        if not self.columnar:
+            wanted += [(name, "top", f"histogram({self.value(column)})") for name, column in repeated]
         for start in range(0, len(wanted), BATCH_COLUMNS):
             self.progress({"phase": "frequent", "done": start, "total": len(wanted)})
             part = wanted[start: start + BATCH_COLUMNS]
@@ -230,9 +270,12 @@ class Table:
                 if what == "quantiles" and value is not None:
                     details[name]["quantiles"] = {key: columns.plain(point) for key, point in zip(("0.25", "0.5", "0.75"), value)}
                 elif value is not None:
-                    details[name]["distinct"], details[name]["distinct_exact"] = len(value), True
-                    most = sorted(value.items(), key=lambda item: -item[1])[:5]
-                    details[name]["top"] = [{"value": columns.plain(key), "count": count} for key, count in most]
+                    details[name]["top"] = _top(sorted(value.items(), key=lambda item: -item[1]))
+        for name, column in repeated if self.columnar else []:
+            self.progress({"phase": "frequent", "done": len(wanted), "total": len(wanted)})
+            value = self.value(column)
+            details[name]["top"] = _top(self.connection.execute(
+                f"SELECT {value}, count(*) FROM {self.place} WHERE {value} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5").fetchall())
 
     def _first_odd(self, column, kind, fitting, odd):
         """The note on a column that is of one kind but for some cells."""
@@ -259,11 +302,12 @@ class Table:
         # A column that seems to have no value twice is looked at first: then no row is there twice.
         likely = [name for name, detail in details.items() if not detail["missing"] and (detail["distinct"] or 0) > 0.9 * self.rows]
         for name in likely[:1]:
-            count, = hashes.distinct(self.connection, self.source, [self.value(facts[name][0])], self.rows)
+            (count, _), = hashes.distinct(self.connection, self.place, [self.value(facts[name][0])], self.rows)
             details[name]["distinct"], details[name]["distinct_exact"] = count, True
             if count == self.rows:
                 return 0
-        return self.rows - hashes.distinct(self.connection, self.source, [whole], self.rows, hashed=True)[0]
+        (count, _), = hashes.distinct(self.connection, self.place, [whole], self.rows, hashed=True)
+        return self.rows - count
 
 
 def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
@@ -291,6 +335,16 @@ def _detail(column, present, low, high, mean, extra, distinct, rows, typed):
     return detail
 
 
-def few(values):
-    """Whether the first values of a column repeat."""
-    return len(values) >= 100 and len(set(values)) <= FEW_SHARE * len(values)
+def many(values):
+    """Whether nearly all of the first values of a column differ."""
+    return len(values) >= 100 and len(set(values)) >= MANY_SHARE * len(values)
+
+
+def _top(pairs):
+    """The most frequent of values with their counts."""
+    return [{"value": columns.plain(value), "count": count} for value, count in pairs[:5]]
+
+
+def _written(column):
+    """The name in SQL of what says how the cells of a column are written."""
+    return quoted("written " + column.source)

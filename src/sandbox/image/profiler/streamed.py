@@ -1,6 +1,7 @@
 """Files too large to hold: every row is seen within a bound of memory (see `measure`), none is sampled."""
 
 import duckdb
+import numpy as np
 
 from . import cells, charset, columns, delimited, transcode
 from . import dialect as dialects
@@ -8,13 +9,14 @@ from . import layout as layouts
 from . import plan as plans
 from .faults import Fault, one_line
 from .loading import PATH, Load
-from .measure import Column, Table, connect, few, quoted, text
+from .measure import Column, Table, connect, many, quoted, text
 
-EXACT_DISTINCT = 500_000
-FREQUENT_DISTINCT = 2_000
 HEAD_BYTES = 1 << 18
-DUPLICATE_ROWS = 60_000_000
-BATCH_COLUMNS = 60
+# Bytes looked at in one go, which stay in the processor's cache, and of the end.
+SURVEY_BYTES = 1 << 18
+TAIL_BYTES = 1 << 16
+LINE_END = 10
+
 
 class Doubt(Exception):
     """Something in the text that the reading as a whole understands better."""
@@ -86,15 +88,13 @@ def _profile(source, place, head, found, options, progress, strict):
     connection = connect(options)
     try:
         try:
-            table = _csv_table(source, place, plan, dialect, layout, "true")
-            described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
+            described = _table(connection, source, place, plan, options, progress, "true", expected, underscores).describe(warnings)
         except duckdb.InvalidInputException as error:
             if strict:
                 raise
             warnings.append(f"not every line is as the first ones: {_place(error)}; missing cells count as empty, surplus cells are dropped")
             plan.cut = True
-            table = _csv_table(source, place, plan, dialect, layout, "false, null_padding = true")
-            described = Table(connection, table, _guess(plan), options, progress, False, expected, underscores).describe(warnings)
+            described = _table(connection, source, place, plan, options, progress, "false, null_padding = true", expected, underscores).describe(warnings)
     finally:
         connection.close()
     if lines and described["rows"] < 0.9 * lines * len(plan.rows) / max(1, plan.text.count("\n")):
@@ -139,11 +139,13 @@ def _survey(source, place, head, plan, layout):
     tail = b""
     if source.compression is None:
         with place.stream() as stream:
-            while chunk := stream.read(1 << 22):
-                lines += chunk.count(b"\n")
-                zeros += chunk.count(b"\0")
-                underscores += chunk.count(b"_") if underscores <= 0 else 0
-                tail = (tail + chunk)[-65536:]
+            while chunk := stream.read(SURVEY_BYTES):
+                lines += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == LINE_END))
+                if b"\0" in chunk:
+                    zeros += chunk.count(b"\0")
+                if underscores <= 0 and b"_" in chunk:
+                    underscores += chunk.count(b"_")
+                tail = (tail + chunk)[-TAIL_BYTES:] if len(chunk) < TAIL_BYTES else chunk[-TAIL_BYTES:]
     if zeros:
         odd.append(f"{zeros} zero byte(s) in the text")
     text_of_tail = tail.decode("utf-8", "replace").split("\n", 1)[-1]
@@ -166,8 +168,18 @@ def _place(error):
     return columns.clip("; ".join(line for line in lines if line.startswith(("Expected", "CSV Error on Line", "Invalid"))) or lines[0], 200)
 
 
-def _csv_table(source, place, plan, dialect, layout, mode):
-    """The SQL table function that reads the text, every column as text."""
+def _table(connection, source, place, plan, options, progress, mode, expected, underscores):
+    """The table in SQL of the text. Every marker of a missing value that the reader must know costs as much as the rest of its
+    work on a cell of few letters, so at first it is told those of the first part only."""
+    seen = {cell for row in plan.body for cell in row if cell in cells.NA_MARKERS} | {"", "NA"}
+    few, every = (_csv_table(source, place, plan, markers, mode) for markers in (seen, cells.NA_MARKERS))
+    return Table(connection, few, _guess(plan), options, progress, expected=expected, fuller=every if few != every else None,
+                 size=0 if source.compression else source.size, underscores=underscores)
+
+
+def _csv_table(source, place, plan, markers, mode):
+    """The SQL table function that reads the text, every column as text, the markers as missing."""
+    dialect, layout = plan.dialect, plan.layout
     if place.compression not in (None, "gzip", "zstd"):
         raise Fault("too_large", f"{source.name} unfolds to a large table inside {source.compression}, which is not read as a stream",
                     "Unpack it first, or compress it with gzip.")
@@ -176,7 +188,7 @@ def _csv_table(source, place, plan, dialect, layout, mode):
     quote = dialect.quote or ('"' if single else "")
     names = {f"c{index}": "VARCHAR" for index in range(plan.width)}
     # pandas skips blank lines; in one column they look like empty cells.
-    missing = ", ".join(text(marker) for marker in sorted(cells.NA_MARKERS) if marker or plan.width > 1)
+    missing = ", ".join(text(marker) for marker in sorted(markers) if marker or plan.width > 1)
     # Comment lines are not counted among the skipped ones.
     skip = layout.first if dialect.comment else plan.places()[layout.first]
     arguments = [
@@ -215,7 +227,7 @@ def _guess(plan):
             kind = "float"
         else:
             kind = "text"
-        out.append(Column(label, f"c{index}", kind, (plan.decimal, plan.thousands), few(values)))
+        out.append(Column(label, f"c{index}", kind, (plan.decimal, plan.thousands), many(values)))
     return out
 
 
@@ -242,8 +254,8 @@ def profile_parquet(source, options, schema, rows, progress):
     connection = connect(options)
     try:
         table = f"read_parquet({text(source.path)})"
-        kinds = _with_few(connection, table, kinds)
-        described = Table(connection, table, kinds, options, progress, typed=True, expected=rows).describe(warnings)
+        kinds = _with_many(connection, table, kinds)
+        described = Table(connection, table, kinds, options, progress, typed=True, expected=rows, columnar=True).describe(warnings)
     except duckdb.Error as error:
         raise Fault("corrupt", f"{source.name} is not a readable Parquet file: {one_line(error)}", "Write or download the file again.") from error
     finally:
@@ -262,10 +274,10 @@ def profile_parquet(source, options, schema, rows, progress):
     return {"file": source.name, "format": "parquet", **described, "warnings": warnings, "load": load.code(source.name)}
 
 
-def _with_few(connection, table, kinds):
-    """The columns, with those marked whose first rows repeat few values."""
+def _with_many(connection, table, kinds):
+    """The columns, with those marked whose first rows nearly all differ."""
     rows = connection.execute(f"SELECT {', '.join(quoted(column.source) for column in kinds)} FROM {table} LIMIT 2000").fetchall()
-    return [column._replace(few=column.kind != "other" and few([row[place] for row in rows if row[place] is not None]))
+    return [column._replace(many=column.kind != "other" and many([row[place] for row in rows if row[place] is not None]))
             for place, column in enumerate(kinds)]
 
 
