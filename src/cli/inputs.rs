@@ -6,10 +6,12 @@ use crate::agent::run::{ErrorKind, RunError};
 use crate::session::inputs::{self, InputError};
 use crate::session::request::RunFile;
 
-/// The workspace and the input files of a command. Symbolic links that a person names are followed: the name was
-/// typed, not found in a project.
+/// The input files of a command. Symbolic links that a person names are followed, and the files named as the links are:
+/// the name was typed, not found in a project.
 pub(super) fn run_files(paths: &[PathBuf], workspace: &Path) -> Result<Vec<RunFile>, RunError> {
-    inputs::from_paths(&resolved(paths), workspace).map_err(|error| input_error(&error))
+    let resolved = resolved(paths);
+    let pairs = paths.iter().zip(&resolved).map(|(named, path)| (named.as_path(), path.as_path()));
+    inputs::from_named(pairs, workspace).map_err(|error| input_error(&error))
 }
 
 /// An unreadable input as a run's error.

@@ -13,7 +13,7 @@ use crate::agent::run::ErrorKind;
 use crate::app::App;
 use crate::config::Overrides;
 use crate::profile::{Language, ProfileError, ProfileOutcome, render};
-use crate::session::inputs::{check_input, from_paths, sandbox_name};
+use crate::session::inputs::{check_input, sandbox_name};
 use crate::session::{EventHandler, Session};
 
 #[derive(Debug, Args)]
@@ -38,12 +38,14 @@ pub(super) async fn run(args: ProfileArgs) -> ExitCode {
     };
     let workspace = current_dir();
     let paths = inputs::resolved(&args.files);
-    let (readable, refused): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| check_input(path, &workspace).is_ok());
+    let checked: Vec<_> = paths.iter().map(|path| check_input(path, &workspace)).collect();
+    let readable: Vec<PathBuf> =
+        args.files.iter().zip(&checked).filter(|(_, checked)| checked.is_ok()).map(|(named, _)| named.clone()).collect();
     let mut outcomes = Vec::new();
     if !readable.is_empty() {
-        let files = match from_paths(&readable, &workspace) {
+        let files = match inputs::run_files(&readable, &workspace) {
             Ok(files) => files,
-            Err(error) => return fail(&inputs::input_error(&error)),
+            Err(error) => return fail(&error),
         };
         let session = Session::open(&workspace, Arc::new(App::new()), settings);
         let console = Arc::new(Console::quiet());
@@ -58,14 +60,13 @@ pub(super) async fn run(args: ProfileArgs) -> ExitCode {
     }
     // In the order in which the files were named.
     let mut profiled = outcomes.into_iter();
-    let outcomes: Vec<ProfileOutcome> = paths
+    let outcomes: Vec<ProfileOutcome> = args
+        .files
         .iter()
-        .filter_map(|path| {
-            if refused.contains(path) {
-                check_input(path, &workspace).err().map(|error| refusal(&sandbox_name(path, &workspace), &error))
-            } else {
-                profiled.next()
-            }
+        .zip(&checked)
+        .filter_map(|(named, checked)| match checked {
+            Ok(()) => profiled.next(),
+            Err(error) => Some(refusal(&sandbox_name(named, &workspace), error)),
         })
         .collect();
     print(&outcomes, args.format);

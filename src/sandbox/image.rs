@@ -34,6 +34,7 @@ pub const MODULES: &[(&str, &str)] = modules![
     "profiler/database.py",
     "profiler/delimited.py",
     "profiler/dialect.py",
+    "profiler/drawn.py",
     "profiler/faults.py",
     "profiler/fixed.py",
     "profiler/foreign.py",

@@ -66,12 +66,17 @@ pub fn sandbox_name(path: &Path, workspace: &Path) -> String {
 
 /// The input files of a run on `paths`, with names of their own each.
 pub fn from_paths(paths: &[PathBuf], workspace: &Path) -> Result<Vec<RunFile>, InputError> {
+    from_named(paths.iter().map(|path| (path.as_path(), path.as_path())), workspace)
+}
+
+/// The input files of a run on pairs of the path that a person named and the one that it leads to, named as the person did.
+pub fn from_named<'a>(paths: impl IntoIterator<Item = (&'a Path, &'a Path)>, workspace: &Path) -> Result<Vec<RunFile>, InputError> {
     let mut taken = HashSet::new();
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
+    let mut files = Vec::new();
+    for (named, path) in paths {
         check_input(path, workspace)?;
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let wish = sandbox_name(path, workspace);
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let wish = sandbox_name(named, workspace);
         let mut name = wish.clone();
         let mut number = 1;
         while !taken.insert(name.clone()) {

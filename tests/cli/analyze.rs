@@ -80,6 +80,17 @@ fn a_profile_is_one_object_for_one_file_and_an_array_for_several() {
 }
 
 #[test]
+fn a_link_is_followed_and_the_profile_named_as_the_person_named_it() -> std::io::Result<()> {
+    let (workspace, elsewhere) = (Workspace::new(), tempfile::tempdir()?);
+    let kept = elsewhere.path().join("3f9a0c");
+    std::fs::write(&kept, "x;y\n1;a\n2;b\n")?;
+    std::os::unix::fs::symlink(&kept, workspace.path("orders.csv"))?;
+    let (code, one) = workspace.json(&["profile", "orders.csv", "--sandbox", "process"]);
+    assert_eq!((code, &one["file"], &one["rows"]), (0, &"orders.csv".into(), &2.into()), "{one:#}");
+    Ok(())
+}
+
+#[test]
 fn a_dry_run_of_the_playbook_says_that_nothing_is_sent() {
     let workspace = Workspace::new();
     workspace.write("a.csv", "x\n1\n");

@@ -6,7 +6,8 @@ bounds: what is too large, damaged, protected or unknown becomes an error object
 `profile_file(path, options, progress)` gives a dictionary of plain JSON values:
 
 - `file`, `format` (csv, tsv, xlsx, xlsm, xlsb, xls, ods, json, jsonl, parquet, feather, arrow, sqlite,
-  duckdb, stata, spss, sas, orc, avro, html, npy, npz, fwf for columns of fixed width, text, image)
+  duckdb, stata, spss, sas, orc, avro, html, npy, npz, fwf for columns of fixed width, texttable for a
+  table drawn with bars and rules, text, image)
 - tables: `rows`, `columns`, `duplicate_rows`, `missing_cells`, `columns_detail` (see `columns`), `sample` (at most five rows of
   short text), `load` (see `loading`), and for text `encoding`, `bom`, `delimiter`, `quote`, `decimal`, `thousands`,
   `header_rows`, `preamble_lines`, `footer_lines`
@@ -18,7 +19,7 @@ bounds: what is too large, damaged, protected or unknown becomes an error object
 A file that cannot be read gives `{file, error: {kind, message, hint}}` with the kinds of `faults.KINDS`.
 
 Modules: `formats` chooses the reader; `source` opens and decompresses; `charset` (with `pages`), `dialect`, `layout`, `repair`,
-`marks`, `plan`, `delimited`, `fixed` and `streamed` (with `measure`, `hashes`, `transcode`) read tables of text; `workbook`, `records`, `columnar`, `database`, `arrays`, `foreign`, `plaintext` and
+`marks`, `plan`, `drawn`, `delimited`, `fixed` and `streamed` (with `measure`, `hashes`, `transcode`) read tables of text; `workbook`, `records`, `columnar`, `database`, `arrays`, `foreign`, `plaintext` and
 `picture` the other kinds; `columns` and `notes` describe a table; `loading` writes the code. They import each other only downwards
 in that order, numpy and pandas at the top, other libraries where they are needed.
 """

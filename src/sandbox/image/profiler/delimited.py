@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from . import charset, columns, repair
+from . import charset, columns, drawn, repair
 from . import dialect as dialects
 from . import layout as layouts
 from .faults import Fault
@@ -43,6 +43,8 @@ def of_text(source, original, found, data):
     if marked:
         warnings.append(f"{marked} byte order mark(s) inside the text, as where files were joined; they are dropped when loading")
     text = dialects.normalise(original)
+    if not zeros and not marked and (table := drawn.profile(source, text, found)):
+        return table
     if not text.strip():
         raise Fault("empty", f"{source.name} holds no data: {'no bytes' if not data else 'only blank lines'}", "Nothing to analyse.")
     _bound_lines(source, text)

@@ -3,6 +3,9 @@
 Two values of ten million share a hash by chance once in some 400,000 tables, so the counts are called exact.
 """
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from .faults import Fault
@@ -13,6 +16,7 @@ SHARE = 0.25
 BATCH_ROWS = 1 << 18
 # Parts are merged when this many hashes have come on top of twice what the last merge has left.
 MERGE = 1 << 20
+THREADS = max(1, min(os.cpu_count() or 1, 4))
 
 
 def fit(rows, width, memory):
@@ -43,7 +47,7 @@ class Distinct:
         """Take in some more."""
         if self.reach is not None:
             hashes = hashes[hashes <= self.reach]
-        part = _unique(hashes)
+        part = _distinct(np.sort(hashes))
         self.parts.append(part)
         self.held += len(part)
         if self.held > self.limit:
@@ -57,7 +61,11 @@ class Distinct:
         return int((self.held - 1) / (float(self.reach) / 2.0**64)), False
 
     def _merge(self):
-        merged = _unique(np.concatenate(self.parts)) if self.parts else np.empty(0, np.uint64)
+        merged = np.concatenate(self.parts) if self.parts else np.empty(0, np.uint64)
+        # As little as possible is held twice.
+        self.parts = []
+        merged.sort()
+        merged = _distinct(merged)
         if self.most and len(merged) > self.most:
             merged = merged[: self.most].copy()
             self.reach = merged[-1]
@@ -75,23 +83,22 @@ def distinct(connection, table, values, rows, most=None, hashed=False):
     found = [Distinct(most) for _ in values]
     at = 0
     # A result that streams holds its connection; a cursor is a connection of its own to the same database.
-    with connection.cursor() as cursor, cursor.sql(f"SELECT {wanted} FROM {table}").to_arrow_reader(BATCH_ROWS) as reader:
+    with connection.cursor() as cursor, cursor.sql(f"SELECT {wanted} FROM {table}").to_arrow_reader(BATCH_ROWS) as reader, ThreadPoolExecutor(THREADS) as pool:
         for batch in reader:
-            for column, counted in zip(batch.columns, found):
-                counted.add(column.to_numpy(zero_copy_only=False))
+            # numpy sorts without holding the interpreter, so columns are sorted side by side.
+            list(pool.map(lambda counted, column: counted.add(column.to_numpy(zero_copy_only=False)), found, batch.columns))
             at += batch.num_rows
-    if at != rows:
-        raise Fault("corrupt", f"the file changed while it was read: it has {'more' if at > rows else 'fewer'} rows than at first",
-                    "Profile it again when nothing writes to it.")
-    return [counted.count() for counted in found]
+        if at != rows:
+            raise Fault("corrupt", f"the file changed while it was read: it has {'more' if at > rows else 'fewer'} rows than at first",
+                        "Profile it again when nothing writes to it.")
+        return list(pool.map(Distinct.count, found))
 
 
-def _unique(hashes):
-    """The distinct of some hashes, sorted."""
-    hashes = np.sort(hashes)
+def _distinct(hashes):
+    """The distinct of some sorted hashes."""
     if len(hashes) < 2:
         return hashes
     first = np.empty(len(hashes), bool)
     first[0] = True
     np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-    return hashes[first]
+    return hashes if first.all() else hashes[first]

@@ -9,6 +9,8 @@ from collections import Counter
 from . import cells
 
 HEADER_SEARCH_ROWS = 60
+# Titles that stand together above a table.
+TITLE_ROWS = 12
 
 
 class Layout:
@@ -117,11 +119,23 @@ def _table_start(rows, content, width):
                 return index
             continue
         if cells.filled(row) >= max(2, 0.5 * min(typical, width)) and len(row) > 1:
-            return _partial_header(rows, index, width)
+            return _below_titles(rows, content, index, typical) or _partial_header(rows, index, width)
     for index in content:
         if len(rows[index]) > 1:
             return index
     return content[0]
+
+
+def _below_titles(rows, content, index, typical):
+    """The header below a blank record, where the records above that fill fewer cells than the table's do: titles of several cells,
+    as banks put above their statements. None where the table begins at once."""
+    place = content.index(index)
+    for here, after in zip(content[place: place + TITLE_ROWS], content[place + 1:]):
+        if cells.filled(rows[here]) >= typical:
+            return None
+        if after > here + 1:
+            return after if cells.filled(rows[after]) >= typical and _is_text(rows[after]) else None
+    return None
 
 
 def _typical_filled(rows, content):

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from . import cells, charset, delimited
+from . import cells, charset, delimited, drawn
 from . import dialect as dialects
 from .faults import Fault
 from .loading import PATH, Load, call
@@ -20,6 +20,8 @@ SIGNATURES = [
 HEAD_BYTES = 1 << 18
 # Names under which tables of fixed width come.
 FIXED_NAMES = {"txt", "dat", "prn", "fwf", "asc", "out", "text", ""}
+# Names under which text is text, whatever tables are in it.
+PAGES = {"md", "ini", "cfg", "markdown", "rst", "py", "html", "htm", "xml", "tex", "sql", "yaml", "yml", "toml", "log", "r"}
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
@@ -88,6 +90,10 @@ def choose(source, data, options, named_prose):
             return records.profile(source, options, False, False)
         except Fault:
             pass
+    if source.suffix not in PAGES:
+        table = drawn.profile(source, plain, found)
+        if table:
+            return table
     if is_table(plain, source.suffix):
         return delimited.of_text(source, text, found, data)
     if source.suffix in FIXED_NAMES and not source.compression and "\0" not in text:
@@ -101,7 +107,7 @@ def choose(source, data, options, named_prose):
 
 def is_table(text, suffix):
     """Whether text without a table's name is one: even rows, in at least two columns, that hold values."""
-    if suffix in ("md", "ini", "cfg", "markdown", "rst", "py", "html", "htm", "xml", "tex", "sql", "yaml", "yml", "toml", "log", "r"):
+    if suffix in PAGES:
         return False
     if suffix not in ("out", "err") and dialects.several_characters(text, suffix):
         return True
@@ -169,6 +175,8 @@ def describe(source, text, found, data):
     options = {"encoding": found.codec}
     if "replaced when read" in found.note:
         options["errors"] = "replace"
+    if remark := drawn.remark(text):
+        warnings.append(remark)
     longest = max(lines, key=len, default="")
     return {
         "file": source.name,

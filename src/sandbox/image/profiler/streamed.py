@@ -3,7 +3,7 @@
 import duckdb
 import numpy as np
 
-from . import cells, charset, columns, delimited, transcode
+from . import cells, charset, columns, delimited, drawn, transcode
 from . import dialect as dialects
 from . import layout as layouts
 from . import plan as plans
@@ -79,6 +79,8 @@ def _profile(source, place, head, found, options, progress, strict):
     delimited.bound_columns(source, plan.width)
     warnings = [*([found.note] if found.note else []), *layout.notes]
     lines, underscores, odd = _survey(source, place, head, plan, layout)
+    if drawn.find(plan.text.split("\n")):
+        odd.append("the table seems to be drawn with bars and rules, which are read as cells")
     if strict and (odd or layout.dropped or plan.mark or dialect.comment or plan.width > 60 or plan.width < 2
                    or dialect.escape or len({len(row) for row in plan.body}) > 1):
         raise Doubt(odd)
