@@ -153,6 +153,25 @@ test('the chart of a line is opened by :CodeInterp chart', function()
   equal({ path }, harness.opened)
 end)
 
+test('commands are about the newest result in the buffer, though an earlier server has found it', function()
+  local function report(run)
+    return {
+      {
+        value = 'report',
+        command = { title = 'Open', command = 'codeinterp.openReport', arguments = { { run = run } } },
+      },
+    }
+  end
+  local server, bufnr =
+    open({ hint(0, report('20260101-000001-00000a')), hint(2, report('20260102-000001-00000b')) })
+  shows(bufnr, { [0] = '» report', [2] = '» report' })
+  vim.cmd('CodeInterp followup and now?')
+  eventually('the question goes on from it', function()
+    return server:sent('followUp')[1]
+  end)
+  equal('20260102-000001-00000b', server:sent('followUp')[1].run)
+end)
+
 test('marks go when the server goes', function()
   local _, bufnr = open({ hint(0, '2 cols') })
   shows(bufnr, { [0] = '» 2 cols' })

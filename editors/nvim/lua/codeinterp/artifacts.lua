@@ -92,7 +92,7 @@ function M.choose(run, options)
   M.of(run, function(artifacts)
     local wanted = options.only and vim.tbl_filter(options.only, artifacts) or artifacts
     if #wanted == 0 then
-      ui.notify('This run has no charts (yet)')
+      ui.notify('This run has drawn nothing (yet); `:CodeInterp charts RUN` is about another')
       return
     end
     ui.select(wanted, { prompt = 'Chart', format = M.label }, function(artifact)

@@ -150,13 +150,13 @@ end
 
 --- Commands behind the hints of a line: what clicking them would do in an editor with a mouse.
 ---@param bufnr integer
----@param line integer from 0
+---@param line integer? from 0; none: of all lines
 ---@return lsp.Command[]
 function M.commands(bufnr, line)
   local commands = {}
   local state = states[bufnr]
   for _, hint in ipairs(state and state.hints or {}) do
-    if hint.position.line == line and type(hint.label) == 'table' then
+    if (not line or hint.position.line == line) and type(hint.label) == 'table' then
       for _, part in
         ipairs(hint.label --[[@as lsp.InlayHintLabelPart[] ]])
       do
@@ -167,6 +167,22 @@ function M.commands(bufnr, line)
     end
   end
   return commands
+end
+
+--- The newest run whose result stands in a buffer; it may be one of an earlier server.
+---@param bufnr integer
+---@return string? run
+function M.newest_run(bufnr)
+  local newest ---@type string?
+  for _, command in ipairs(M.commands(bufnr)) do
+    local argument = (command.arguments or {})[1]
+    local run = type(argument) == 'table' and argument.run
+    -- Ids begin with the time.
+    if type(run) == 'string' and (not newest or run > newest) then
+      newest = run
+    end
+  end
+  return newest
 end
 
 -- Nothing says when a user turns inlay hints on or off, but it redraws the window.

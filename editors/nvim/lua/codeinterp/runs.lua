@@ -89,7 +89,7 @@ function M.active()
 end
 
 --- The run that a command without a run is about: the one whose document is shown, else the latest about this
---- file, else the latest of all.
+--- file, be it one of an earlier server, else the latest of all.
 ---@param bufnr integer
 ---@return string?
 function M.current(bufnr)
@@ -103,7 +103,7 @@ function M.current(bufnr)
       return order[i]
     end
   end
-  return order[#order]
+  return require('codeinterp.hints').newest_run(bufnr) or order[#order]
 end
 
 ---@type table<codeinterp.Status, { text: string, level: integer }>
