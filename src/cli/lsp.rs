@@ -31,6 +31,9 @@ pub(super) async fn run(args: LspArgs) -> ExitCode {
     if let Some(model) = &args.model {
         command_line.set("model", model.as_str());
     }
-    let orderly = lsp::serve(tokio::io::stdin(), tokio::io::stdout(), Arc::new(App::new()), command_line).await;
+    // On a worker of the runtime, where what comes in is read, answered and written without a change of thread between.
+    let server = tokio::spawn(lsp::serve(tokio::io::stdin(), tokio::io::stdout(), Arc::new(App::new()), command_line));
+    // It ends otherwise only by a panic, which has been told.
+    let orderly = server.await.unwrap_or(false);
     if orderly { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

@@ -21,6 +21,8 @@ const EDITS: usize = 480;
 const STORM: usize = 10_000;
 const TABLE_ROWS: usize = 50_000;
 const KEYSTROKES: usize = 100;
+/// Characters of a line that is as long as lines get.
+const ENDLESS: usize = 4 << 20;
 /// For how long edits come at [`EDIT_BYTES`] a millisecond: 1 MB a second.
 const EDITING: Duration = Duration::from_secs(3);
 const EDIT_BYTES: usize = 1_000;
@@ -33,14 +35,19 @@ const PROGRAM: &str = "file:///bench/program.py";
 pub fn rows(python: &Path) -> Result<Vec<Row>> {
     let mut rows = beside_peers(python)?;
     rows.extend(with_a_large_table()?);
+    rows.extend(with_an_endless_line()?);
     rows.extend(while_a_run_prints()?);
     Ok(rows)
 }
 
 fn ours() -> Result<Server> {
+    started(false)
+}
+
+fn started(cells: bool) -> Result<Server> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_codeinterp"));
     command.arg("lsp").env("XDG_STATE_HOME", std::env::temp_dir().join("codeinterp-bench"));
-    Server::start(&mut command, json!({"runEvents": true, "model": "playbook", "sandbox": {"backend": "process"}}))
+    Server::start(&mut command, json!({"runEvents": true, "cells": cells, "model": "playbook", "sandbox": {"backend": "process"}}))
 }
 
 /// Start, hover and memory, alternating with the peers, so that all see the same machine.
@@ -171,6 +178,30 @@ fn with_a_large_table() -> Result<Vec<Row>> {
         Row::alone("during 1 MB/s of edits: hover in another document, worst", Unit::Time, beside, 0.020).by(Measure::Worst),
         Row::alone("during 1 MB/s of edits: code actions in the document, worst", Unit::Time, same, 0.020).by(Measure::Worst),
         Row::alone("10,000 edits in a row, with the hover after them", Unit::Time, storm, 10.0),
+    ])
+}
+
+/// A program of 16 MiB, nearly all of it one line of characters of four bytes, with a cell at its end: keys at the end of
+/// the line, and its lenses.
+fn with_an_endless_line() -> Result<Vec<Row>> {
+    let mut server = started(true)?;
+    server.open(PROGRAM, "python", &format!("x = '{}'\n# %%\nx\n", "\u{1F600}".repeat(ENDLESS)))?;
+    server.open(OTHER, "csv", &table(100))?;
+    server.request("textDocument/hover", at(OTHER, 5, 3))?;
+    let (mut key, mut lenses) = (Samples::default(), Samples::default());
+    // In units of UTF-16, of which such a character has two.
+    let end = 5 + 2 * ENDLESS;
+    for number in 0..KEYSTROKES {
+        let began = Instant::now();
+        server.change(PROGRAM, number + 2, 0, (end, end), "1")?;
+        server.request("textDocument/hover", at(OTHER, 5, 3))?;
+        key.push(began.elapsed());
+        lenses.0.push(server.time("textDocument/codeLens", whole(PROGRAM))?);
+    }
+    server.close()?;
+    Ok(vec![
+        Row::alone("line of 16 MiB: key at its end → hover in another document, p99", Unit::Time, key, 0.020).by(Measure::P99),
+        Row::alone("program of 16 MiB: lenses, p99", Unit::Time, lenses, 0.020).by(Measure::P99),
     ])
 }
 
