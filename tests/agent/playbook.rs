@@ -73,6 +73,31 @@ fn an_overview_draws_at_most_six_charts_and_says_that_no_model_was_used() {
 }
 
 #[test]
+fn times_are_named_by_days_that_the_data_has() {
+    let months = "month,units\n2025-01,22\n2025-02,29\n2025-03,3\n2025-04,43\n2025-05,50\n2025-06,57\n";
+    let days: String = (0..400).fold("day,units\n".to_owned(), |text, day| {
+        let date = jiff::civil::date(2024, 1, 3).saturating_add(jiff::Span::new().days(day));
+        format!("{text}{date},{}\n", if day == 399 { 0 } else { 10 + day % 7 })
+    });
+    let run = analyze(&[("months.csv", months), ("days.csv", &days)], "Give me an overview");
+    assert!(answer(&run).contains("highest around 2025-06-01 (57) and lowest around 2025-03-01 (3)"), "{}", answer(&run));
+    // The last week has one day: 5 February 2025, a Wednesday.
+    assert!(answer(&run).contains("lowest around 2025-02-03 ("), "{}", answer(&run));
+}
+
+#[test]
+fn what_a_calculation_would_leave_out_is_said_to_be_beyond_it() {
+    let run = analyze(&[("sales.csv", SALES)], "What is the mean price of products above 4, as @mean_price[value]?");
+    assert!(
+        answer(&run).contains("I can't answer this question without a language model") && !answer(&run).contains("@mean"),
+        "{}",
+        answer(&run)
+    );
+    let run = analyze(&[("sales.csv", SALES)], "mean and median of price, as @mean_price[x] and @median_price[y] with two decimal places");
+    assert!(answer(&run).ends_with("@mean_price[4.11]\n@median_price[3.80]"), "{}", answer(&run));
+}
+
+#[test]
 fn what_only_a_model_understands_is_said_honestly() {
     let run = analyze(&[("sales.csv", SALES)], "Why do customers prefer tea in winter?");
     assert!(answer(&run).contains("I can't answer this question without a language model"), "{}", answer(&run));
