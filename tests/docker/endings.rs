@@ -103,7 +103,8 @@ async fn a_server_killed_with_kill_9_takes_its_container_with_it() {
 async fn a_pause_delays_code_and_loses_nothing() {
     let engine = engine().await;
     let sandbox = start("paused").await;
-    run(&sandbox, "x = 41").await;
+    // While it still imports at the limit of its CPU time, runc may give up freezing it.
+    run(&sandbox, "import pandas; x = 41").await;
     let id = containers_of(&engine, "paused").await.first().expect("its container").id.clone();
     engine.api.pause_container(&id).await.expect("it is paused");
     let waiting = {
@@ -119,6 +120,8 @@ async fn a_pause_delays_code_and_loses_nothing() {
 async fn code_that_is_paused_beyond_its_time_is_dead_and_the_container_with_it() {
     let engine = engine().await;
     let sandbox = start("frozen").await;
+    // As above: nothing but what is to be paused should be at work.
+    run(&sandbox, "import pandas").await;
     let id = containers_of(&engine, "frozen").await.first().expect("its container").id.clone();
     let (begun, running) = tokio::sync::oneshot::channel();
     let begun = std::sync::Mutex::new(Some(begun));
