@@ -53,3 +53,27 @@ def test_a_drawn_table_beyond_memory_is_said_to_be_read_as_cells(tmp_path):
     assert profile(path)["rows"] == 3000
     assert said(profile(path, whole_bytes=1000), "drawn with bars")
     assert column(profile(path), "id")["dtype"] == "int64"
+
+
+RULED = {
+    "console.lst": "\n        ID NAME                  TOTAL\n---------- ---------------- ----------\n         1 Anna Maria             10.5\n         2 Bert\n"
+                   "           Cleo                    3.0\n\n3 rows selected.\n\n",
+    "server.rpt": "id          name             total\n----------- ---------------- ----------\n1           Anna Maria       10.50\n2           Bert             NULL\n"
+                  "NULL        Cleo             3.00\n\n(3 rows affected)\n",
+    "pages.txt": "Report of the day\n\nid          name             total\n----------- ---------------- ----------\n1           Anna Maria       10.50\n\n"
+                 "id          name             total\n----------- ---------------- ----------\n2           Bert\n            Cleo             3.00\n",
+}
+
+
+@pytest.mark.parametrize("name", sorted(RULED))
+def test_a_table_below_a_rule_has_columns_as_wide_as_its_runs(name, write, tmp_path):
+    found = write(name, RULED[name])
+    assert (found["format"], found["rows"], found["columns"]) == ("fwf", 3, 3)
+    frame = load(found, tmp_path)
+    assert frame.iloc[:, 1].tolist() == ["Anna Maria", "Bert", "Cleo"]
+    assert (frame.iloc[:, 0].sum(), frame.iloc[:, 2].sum()) == (3, 13.5)
+
+
+def test_lines_that_run_across_the_columns_of_a_rule_are_no_table(write):
+    found = write("prose.txt", "Title here\n---------- ----\n" + "words that go on and on without columns\n" * 6)
+    assert found["format"] == "text"

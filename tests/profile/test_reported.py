@@ -78,3 +78,16 @@ def test_titles_of_several_cells_above_a_blank_line_are_no_header(write, tmp_pat
     assert frame.columns[:3].tolist() == ["Day", "Amount", "Purpose"]
     assert frame["Amount"].tolist() == [-1.5, -2.5, -3.5, -4.5]
     assert found["preamble_lines"] >= 2
+
+
+def test_years_name_columns_below_titles_in_two_parts(write, tmp_path):
+    found = write("indicators.csv", '"Data Source","Indicators",\n\n"Last Updated","2024-01-01",\n\n"Country","Code","1960","1961",\n"Aruba","ABW","1.5","2.5",\n'
+                                    '"Angola","AGO","","3.5",\n"Albania","ALB","7","8",\n')
+    assert load(found, tmp_path).columns[:4].tolist() == ["Country", "Code", "1960", "1961"]
+    assert (found["rows"], column(found, "1960")["missing"]) == (3, 1)
+
+
+def test_names_and_rows_in_lists_of_their_own_are_a_table(write, tmp_path):
+    found = write("split.json", '{"columns": ["a", "b"], "index": [0, 1, 2], "data": [[1, "x"], [2, "y"], [3, null]]}')
+    assert load(found, tmp_path).shape == (found["rows"], found["columns"]) == (3, 2)
+    assert column(found, "b")["missing"] == 1

@@ -1,5 +1,7 @@
 """Tables in columns of fixed width: fields between runs of blanks that every line shares."""
 
+import re
+
 from . import cells, columns
 from .faults import Fault
 from .loading import PATH, Load, call
@@ -10,6 +12,12 @@ MIN_LINES = 4
 # Blanks one wide fall together by chance in fewer lines than this.
 NARROW_LINES = 4
 MAX_FIELDS = 200
+# A rule below a header whose runs are as wide as the columns, as database consoles draw it; what they say below the rows.
+RUNS = re.compile(r" *[-=]{2,}(?: +[-=]{2,})+ *")
+COUNT = re.compile(r"\s*\(?\d[\d,]* (?:rows?|records?)\b.*")
+HEAD_LINES = 200
+# Lines that a loading call names one by one.
+MAX_SKIPPED = 2000
 
 
 def fields(lines):
@@ -87,4 +95,41 @@ def profile(source, text, found):
     warnings = [f"columns of fixed width: {', '.join(f'{start}-{end}' for start, end in places[:20])}", *([found.note] if found.note else [])]
     return {"file": source.name, "format": "fwf", "encoding": found.name, "bom": found.bom, "delimiter": None, "quote": None, "decimal": ".",
             "header_rows": 1 if header else 0, "preamble_lines": 0, "footer_lines": 0, **described,
+            "warnings": warnings + described["warnings"], "load": load.code(source.name)}
+
+
+def ruled(source, text, found):
+    """The profile of a table below a rule whose runs are as wide as its columns, or None for other text."""
+    lines = text.rstrip("\n").split("\n")
+    rule = next((number for number in range(1, min(len(lines), HEAD_LINES))
+                 if RUNS.fullmatch(lines[number]) and lines[number - 1].strip() and not RUNS.fullmatch(lines[number - 1])), None)
+    if rule is None or len(lines) > MAX_LINES or source.compression or "\0" in text:
+        return None
+    places = [list(run.span()) for run in re.finditer("[-=]+", lines[rule])]
+    gaps = list(zip([0, *(end for _, end in places)], [start for start, _ in places]))
+    # Headers and rules stand again on each page; blank lines would be counted as rows.
+    again = {lines[rule - 1], lines[rule]}
+    skipped = [*range(rule - 1), *(number for number in range(rule, len(lines)) if lines[number] in again or not lines[number].strip())]
+    body = [number for number in range(rule + 1, len(lines)) if lines[number].strip() and lines[number] not in again]
+    footer = 0
+    while body and COUNT.fullmatch(lines[body[-1]]):
+        footer += 1
+        body.pop()
+    fitting = all(not lines[number][start:end].strip() and not lines[number][places[-1][1]:].strip() for number in body for start, end in gaps)
+    if not body or not fitting or len(places) > MAX_FIELDS or len(skipped) > MAX_SKIPPED:
+        return None
+    options = {"colspecs": places, "skiprows": skipped, "nrows": len(body)}
+    if found.codec != "utf-8":
+        options["encoding"] = found.codec
+    load = Load(call("pd.read_fwf", PATH, options))
+    frame = load.run(source.path)
+    if frame.shape != (len(body), len(places)):
+        return None
+    described = columns.describe(frame)
+    warnings = [*([found.note] if found.note else []), "columns as wide as the rule below the header says"]
+    above = sum(1 for line in lines[: rule - 1] if line.strip())
+    if above:
+        warnings.append(f"{above} line(s) above the table are left out")
+    return {"file": source.name, "format": "fwf", "encoding": found.name, "bom": found.bom, "delimiter": None, "quote": None, "decimal": ".",
+            "header_rows": 1, "preamble_lines": rule - 1, "footer_lines": footer, **described,
             "warnings": warnings + described["warnings"], "load": load.code(source.name)}

@@ -4,11 +4,13 @@ Input is the list of records of `dialect.records`; every index below is an index
 """
 
 import math
+import re
 from collections import Counter
 
 from . import cells
 
 HEADER_SEARCH_ROWS = 60
+YEAR = re.compile("(?:1[89]|20)[0-9]{2}")
 # Titles that stand together above a table.
 TITLE_ROWS = 12
 
@@ -127,14 +129,15 @@ def _table_start(rows, content, width):
 
 
 def _below_titles(rows, content, index, typical):
-    """The header below a blank record, where the records above that fill fewer cells than the table's do: titles of several cells,
+    """The header below blank records, where the records above that fill fewer cells than the table's do: titles of several cells,
     as banks put above their statements. None where the table begins at once."""
     place = content.index(index)
     for here, after in zip(content[place: place + TITLE_ROWS], content[place + 1:]):
         if cells.filled(rows[here]) >= typical:
             return None
-        if after > here + 1:
-            return after if cells.filled(rows[after]) >= typical and _is_text(rows[after]) else None
+        if after > here + 1 and cells.filled(rows[after]) >= typical:
+            # Years are names too.
+            return after if _is_text([cell for cell in rows[after] if not YEAR.fullmatch(cell.strip())]) else None
     return None
 
 

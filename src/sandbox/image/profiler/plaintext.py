@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from . import cells, charset, delimited, drawn
+from . import cells, charset, delimited, drawn, fixed
 from . import dialect as dialects
 from .faults import Fault
 from .loading import PATH, Load, call
@@ -91,14 +91,12 @@ def choose(source, data, options, named_prose):
         except Fault:
             pass
     if source.suffix not in PAGES:
-        table = drawn.profile(source, plain, found)
+        table = drawn.profile(source, plain, found) or fixed.ruled(source, plain, found)
         if table:
             return table
     if is_table(plain, source.suffix):
         return delimited.of_text(source, text, found, data)
     if source.suffix in FIXED_NAMES and not source.compression and "\0" not in text:
-        from . import fixed
-
         table = fixed.profile(source, plain, found)
         if table:
             return table

@@ -202,6 +202,12 @@ def _of_record(value):
         if others:
             notes.append("beside them: " + ", ".join(columns.clip(str(name), 30) for name in others[:8]))
         return _of_list(items, expression, notes)
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and names and isinstance(data, list) and all(isinstance(name, str) for name in names) \
+            and all(isinstance(row, list) and len(row) == len(names) for row in data):
+        # What pandas writes with orient="split".
+        return (pd.DataFrame(data, columns=names), '(lambda parts: pd.DataFrame(parts["data"], columns=parts["columns"]))(VALUE)',
+                ["names and rows are lists of their own"])
     inner = list(value.values())
     if len(inner) > 1 and all(isinstance(item, list) for item in inner) and len({len(item) for item in inner}) == 1 and inner[0]:
         return pd.DataFrame(value), "pd.DataFrame(VALUE)", ["columns are lists under keys"]
