@@ -84,6 +84,7 @@ fn a_link_is_followed_and_the_profile_named_as_the_person_named_it() -> std::io:
     let (workspace, elsewhere) = (Workspace::new(), tempfile::tempdir()?);
     let kept = elsewhere.path().join("3f9a0c");
     std::fs::write(&kept, "x;y\n1;a\n2;b\n")?;
+    workspace.write("beside.csv", "a\n1\n");
     std::os::unix::fs::symlink(&kept, workspace.path("orders.csv"))?;
     let (code, one) = workspace.json(&["profile", "orders.csv", "--sandbox", "process"]);
     assert_eq!((code, &one["file"], &one["rows"]), (0, &"orders.csv".into(), &2.into()), "{one:#}");
