@@ -130,7 +130,12 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
                 Measure::Min,
                 pattern(r"\bmin|lowest|smallest|\bleast\b|\bworst\b|\bbottom\b|shortest|earliest|最小|最低|最少|最差|最短|最便宜|最早"),
             ),
-            (Measure::Count, pattern(r"how many|\bcounts?\b|number of|how often|多少|几个|几条|数量|计数|个数|行数|记录数|次数")),
+            (
+                Measure::Count,
+                pattern(
+                    r"how many|\bcounts?\b|number of|how often|有多少|多少[行条个次家人位名笔单件天]|几个|几条|数量|计数|个数|行数|记录数|次数",
+                ),
+            ),
         ],
         intensive: pattern(
             r"price|rate|ratio|percent|pct|share|score|rating|age\b|temp|height|weight|speed|mean|average|index|density|价|率|比|分|龄|温|均",
@@ -394,6 +399,7 @@ mod tests {
         check("各地区的平均销售额是多少？", Measure::Mean, Some("销售额"), Some("地区"), None);
         check("销售额最高的前五个地区", Measure::Sum, Some("销售额"), Some("地区"), Some(5));
         check("一共有多少行？", Measure::Count, None, None, None);
+        check("多少条记录？", Measure::Count, None, None, None);
         check("How many different products?", Measure::Distinct, None, Some("product"), None);
     }
 
@@ -417,6 +423,7 @@ mod tests {
         check("Which product has the highest unit price?", Measure::Max, Some("unit price"), Some("product"), None);
         check("Which product has the most orders?", Measure::Max, None, Some("product"), None);
         assert_eq!(Intent::of("Which product has the highest GDP?", &facts()), Intent::Unknown);
+        assert_eq!(Intent::of("总收入是多少", &facts()), Intent::Unknown);
     }
 
     #[test]
