@@ -27,6 +27,10 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as the model gave them; not yet checked.
     pub arguments: serde_json::Value,
+    /// Opaque words by which a provider knows its own reasoning again (Gemini's thought signatures): sent back with the
+    /// call, shown nowhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<String>,
 }
 
 /// A picture that goes with a message to models that see.

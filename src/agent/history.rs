@@ -56,7 +56,8 @@ fn told(run: &Run, number: u32, present: &Present<'_>, messages: &mut Vec<Messag
         let mut call = Message::text(Role::Assistant, note);
         // Nine digits: some providers take no other ids.
         let id = format!("{:09}", (u64::from(number) * 10_000 + u64::from(step.step)) % 1_000_000_000);
-        call.tool_calls = vec![ToolCall { id: id.clone(), name: PYTHON_TOOL.to_owned(), arguments: json!({"code": step.code}) }];
+        call.tool_calls =
+            vec![ToolCall { id: id.clone(), name: PYTHON_TOOL.to_owned(), arguments: json!({"code": step.code}), signatures: Vec::new() }];
         messages.push(call);
         let style = Style { language, privacy: present.privacy, vision: false, variables_lost: false, surroundings: present.surroundings };
         let mut result = Message::text(Role::Tool, feedback(step, &style));

@@ -200,7 +200,7 @@ mod tests {
     use crate::profile::Language;
 
     fn call(arguments: Value) -> ToolCall {
-        ToolCall { id: "1".to_owned(), name: "python".to_owned(), arguments }
+        ToolCall { id: "1".to_owned(), name: "python".to_owned(), arguments, signatures: Vec::new() }
     }
 
     #[test]

@@ -303,6 +303,7 @@ impl Reading {
                 id,
                 name,
                 arguments: asked.redactor.value(serde_json::from_str(&arguments).unwrap_or(Value::String(arguments))),
+                signatures: Vec::new(),
             })
             .collect();
         let finish = self.finish.unwrap_or(if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls });

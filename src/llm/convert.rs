@@ -57,7 +57,7 @@ fn assistant(message: &Message) -> ChatMessage {
             call_id: call.id.clone(),
             fn_name: call.name.clone(),
             fn_arguments: call.arguments.clone(),
-            thought_signatures: None,
+            thought_signatures: Some(call.signatures.clone()).filter(|signatures| !signatures.is_empty()),
         }));
     }
     let reasoning = message.reasoning.clone().filter(|text| !text.is_empty());

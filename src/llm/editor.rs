@@ -88,7 +88,7 @@ impl Model for EditorModel {
             .tool_calls
             .into_iter()
             .enumerate()
-            .map(|(index, (name, arguments))| ToolCall { id: format!("call_{index}"), name, arguments })
+            .map(|(index, (name, arguments))| ToolCall { id: format!("call_{index}"), name, arguments, signatures: Vec::new() })
             .collect();
         let finish = match reply.finish_reason.as_str() {
             "length" => FinishReason::Length,

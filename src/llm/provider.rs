@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use async_trait::async_trait;
 use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions;
+use genai::resolver::Endpoint;
 use genai::{Client, ServiceTarget};
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +61,17 @@ impl Provider {
         };
         let name = settings.model.clone().filter(|name| !name.trim().is_empty()).unwrap_or_else(|| target.model.clone());
         Ok(Self { name, host: target.host, model: target.model, deadlines, redactor: Redactor::new(target.key.as_deref()), wire })
+    }
+
+    /// The same provider at another address, where its own protocol is spoken too: a gateway, or a server of a test's. The
+    /// address ends in a slash.
+    #[must_use]
+    pub fn at(mut self, base_url: &str) -> Self {
+        if let Wire::Genai { service, .. } = &mut self.wire {
+            service.endpoint = Endpoint::from_owned(base_url);
+            base_url.clone_into(&mut self.host);
+        }
+        self
     }
 
     fn asked(&self, request: &TurnRequest) -> Asked<'_> {

@@ -36,7 +36,7 @@ struct Collected {
     /// What of both is told already.
     told: Streamed,
     thought: Streamed,
-    calls: Vec<(String, String, Value)>,
+    calls: Vec<ToolCall>,
     pieces: usize,
 }
 
@@ -91,7 +91,7 @@ impl Collected {
             ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
         }
         self.pieces += 1;
-        let arguments: usize = self.calls.iter().map(|(_, _, arguments)| arguments.as_str().map_or(64, str::len)).sum();
+        let arguments: usize = self.calls.iter().map(weight).sum();
         if self.text.len() + self.reasoning.len() + arguments > MAX_TURN_BYTES || self.calls.len() > MAX_CALLS {
             return Err(Broken::Fault(asked.unreadable(&format!("the turn has more than {MAX_TURN_BYTES} bytes or {MAX_CALLS} calls"))));
         }
@@ -104,13 +104,13 @@ impl Collected {
         if piece.fn_name.is_empty() {
             let at = index.filter(|index| *index < self.calls.len()).or(self.calls.len().checked_sub(1));
             if let (Some(at), Value::String(more)) = (at, &piece.fn_arguments)
-                && let Value::String(arguments) = &mut self.calls[at].2
+                && let Value::String(arguments) = &mut self.calls[at].arguments
             {
                 arguments.push_str(more);
             }
             return;
         }
-        self.calls.push((piece.call_id, piece.fn_name, piece.fn_arguments));
+        self.calls.push(tool_call(piece));
     }
 
     fn into_turn(self, end: &StreamEnd, redactor: &Redactor) -> Turn {
@@ -120,10 +120,10 @@ impl Collected {
         if calls.is_empty()
             && let Some(captured) = end.captured_tool_calls()
         {
-            calls.extend(captured.into_iter().map(|call| (call.call_id.clone(), call.fn_name.clone(), call.fn_arguments.clone())));
+            calls.extend(captured.into_iter().cloned().map(tool_call));
         }
         let tool_calls: Vec<ToolCall> =
-            calls.into_iter().map(|(id, name, arguments)| ToolCall { id, name, arguments: redactor.value(parsed(arguments)) }).collect();
+            calls.into_iter().map(|call| ToolCall { arguments: redactor.value(parsed(call.arguments)), ..call }).collect();
         let finish = finish.unwrap_or(if tool_calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls });
         Turn {
             text: redactor.text(&self.text),
@@ -133,6 +133,15 @@ impl Collected {
             usage,
         }
     }
+}
+
+fn tool_call(call: genai::chat::ToolCall) -> ToolCall {
+    ToolCall { id: call.call_id, name: call.fn_name, arguments: call.fn_arguments, signatures: call.thought_signatures.unwrap_or_default() }
+}
+
+/// Bytes that a call takes, about.
+fn weight(call: &ToolCall) -> usize {
+    call.arguments.as_str().map_or(64, str::len) + call.signatures.iter().map(String::len).sum::<usize>()
 }
 
 /// The fault of a request that was cancelled.

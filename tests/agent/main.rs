@@ -10,4 +10,5 @@ mod bounds;
 mod faults;
 mod playbook;
 mod privacy;
+mod providers;
 mod sending;

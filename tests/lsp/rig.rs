@@ -300,7 +300,8 @@ impl Model for ScriptedModel {
         match asked {
             Some(at) if acted.is_none_or(|acted| acted < at) => {
                 let code = request.messages[at].content.split("run:").nth(1).unwrap().lines().next().unwrap().trim();
-                let call = ToolCall { id: "1".to_owned(), name: "python".to_owned(), arguments: json!({ "code": code }) };
+                let call =
+                    ToolCall { id: "1".to_owned(), name: "python".to_owned(), arguments: json!({ "code": code }), signatures: Vec::new() };
                 Ok(turn("", vec![call], FinishReason::ToolCalls))
             }
             _ => Ok(turn("That is all. [more](http://evil.example/x) ![x](http://evil.example/x.png)", Vec::new(), FinishReason::Stop)),

@@ -161,9 +161,17 @@ impl Reply {
     /// An error with further headers.
     pub fn error_with(status: u16, message: &str, headers: &[(&str, &str)]) -> Self {
         let body = json!({"error": {"message": message, "type": "error"}}).to_string();
-        let mut all = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-        all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        Self::Pieces { status, headers: all, pieces: vec![body.into_bytes()] }
+        let mut reply = Self::refusal(status, &body);
+        if let Self::Pieces { headers: all, .. } = &mut reply {
+            all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        }
+        reply
+    }
+
+    /// An error with this JSON as its body.
+    pub fn refusal(status: u16, body: &str) -> Self {
+        let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        Self::Pieces { status, headers, pieces: vec![body.as_bytes().to_vec()] }
     }
 
     /// A body of any kind.
