@@ -97,6 +97,38 @@ fn ollama() -> Spoken {
     }
 }
 
+/// `OpenAI`'s second protocol.
+fn responses() -> Spoken {
+    let open = json!({"type": "response.created", "response": {"id": "r", "object": "response", "status": "in_progress", "output": []}});
+    let close = |item: &Value| {
+        let usage = json!({"input_tokens": 50, "output_tokens": 9, "total_tokens": 59});
+        json!({"type": "response.completed", "response": {"id": "r", "object": "response", "status": "completed", "output": [item], "usage": usage}})
+    };
+    let (before, after) = ("{\"code\": \"pri", "nt 42\"}");
+    let call = |arguments: &str| json!({"type": "function_call", "id": "f", "call_id": "call-7", "name": "python", "arguments": arguments});
+    let whole = call(&[before, after].concat());
+    let said = json!({"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "It is 42."}]});
+    Spoken {
+        model: "openai_resp::gpt-5-mini",
+        path: "/responses",
+        call: named_events(&[
+            open.clone(),
+            json!({"type": "response.output_item.added", "output_index": 0, "item": call("")}),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "f", "delta": before}),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "f", "delta": after}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": whole}),
+            close(&whole),
+        ]),
+        answer: named_events(&[
+            open,
+            json!({"type": "response.output_text.delta", "output_index": 0, "item_id": "m", "delta": "It is "}),
+            json!({"type": "response.output_text.delta", "output_index": 0, "item_id": "m", "delta": "42."}),
+            close(&said),
+        ]),
+        refusal: Reply::error(401, "Incorrect API key provided"),
+    }
+}
+
 fn deepseek() -> Spoken {
     Spoken {
         model: "deepseek::deepseek-reasoner",
@@ -107,8 +139,8 @@ fn deepseek() -> Spoken {
     }
 }
 
-fn all() -> [Spoken; 4] {
-    [anthropic(), gemini(), ollama(), deepseek()]
+fn all() -> [Spoken; 5] {
+    [anthropic(), gemini(), ollama(), responses(), deepseek()]
 }
 
 async fn ask(model: &str, provider: &Provider) -> Outcome {
@@ -163,7 +195,9 @@ async fn what_a_provider_needs_to_go_on_thinking_is_sent_back() {
 
 #[tokio::test]
 async fn a_refusal_in_each_protocol_is_told_with_the_provider_s_words_and_without_the_key() {
-    for (spoken, words) in all().into_iter().zip(["invalid x-api-key", "API key not valid", "not found", "Authentication Fails"]) {
+    for (spoken, words) in
+        all().into_iter().zip(["invalid x-api-key", "API key not valid", "not found", "Incorrect API key", "Authentication Fails"])
+    {
         let provider = Provider::start(vec![spoken.refusal]).await;
         let outcome = ask(spoken.model, &provider).await;
         assert_eq!(outcome.status(), "failed", "{}", spoken.model);
