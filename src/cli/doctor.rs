@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::say;
-use super::{Format, fail, print_json, settings};
-use crate::agent::ports::SandboxError;
+use super::{Format, fail, print_json, settings_with};
+use crate::agent::ports::{EDITOR, SandboxError};
 use crate::app::App;
 use crate::config::{Overrides, Settings, cache_dir, config_file, state_dir};
 use crate::sandbox::docker::engine::Engine;
@@ -20,6 +20,9 @@ pub(super) struct DoctorArgs {
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// An editor's settings, as it hands them to the language server: what its server would use is looked at
+    #[arg(long, value_name = "JSON", value_parser = |text: &str| serde_json::from_str::<serde_json::Value>(text))]
+    settings: Option<serde_json::Value>,
 }
 
 /// One thing that was looked at.
@@ -48,7 +51,9 @@ struct Diagnosis {
 }
 
 pub(super) async fn run(args: &DoctorArgs) -> ExitCode {
-    let settings = match settings(&Overrides::default()) {
+    // What an editor has wrong is told where its server starts; it starts with the rest.
+    let (editor, _) = args.settings.as_ref().map(Overrides::from_editor).unwrap_or_default().usable();
+    let settings = match settings_with(&Overrides::default(), &editor) {
         Ok(settings) => settings,
         Err(error) => return fail(&error),
     };
@@ -101,6 +106,9 @@ async fn docker_checks() -> Vec<Check> {
 
 fn model_check(app: &App, settings: &Settings) -> Check {
     let (ok, detail, hint) = match app.model(settings) {
+        Err(_) if settings.model.as_deref().map(str::trim) == Some(EDITOR) => {
+            (true, "the editor's own; which one there is, the editor knows alone".to_owned(), String::new())
+        }
         Ok(model) => {
             let info = model.info();
             let place = info.destination.map(|host| format!(" at {host}")).unwrap_or_default();

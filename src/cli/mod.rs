@@ -134,7 +134,12 @@ fn start_log() {
 
 /// Settings of all layers, the command line strongest.
 fn settings(command_line: &Overrides) -> Result<Settings, RunError> {
-    config::load(command_line, &Overrides::default())
+    settings_with(command_line, &Overrides::default())
+}
+
+/// The same, with those of an editor.
+fn settings_with(command_line: &Overrides, editor: &Overrides) -> Result<Settings, RunError> {
+    config::load(command_line, editor)
         .map_err(|error| RunError::new(ErrorKind::Usage, error.to_string(), "Mend the setting that is named."))
 }
 

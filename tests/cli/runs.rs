@@ -43,6 +43,20 @@ fn doctor_says_what_works_here() {
 }
 
 #[test]
+fn doctor_looks_at_what_an_editor_has_set() {
+    let workspace = Workspace::new();
+    let of = |settings: &str| workspace.json(&["doctor", "--settings", settings]);
+    let (code, diagnosis) = of(r#"{"sandbox": {"backend": "process"}, "model": "editor", "virtualDocuments": true}"#);
+    assert_eq!(code, 0, "{diagnosis:#}");
+    assert!(diagnosis["sandbox"].as_str().is_some_and(|text| text.contains("local process")), "{diagnosis:#}");
+    let checks = diagnosis["checks"].as_array().expect("checks");
+    let model = checks.iter().find(|check| check["area"] == "model").expect("the model");
+    assert_eq!((&model["ok"], model["detail"].as_str().is_some_and(|text| text.starts_with("the editor's own"))), (&true.into(), true));
+    let (code, _) = of(r#"{"sandbox": {"backend": 3}}"#);
+    assert_eq!(code, 0, "a setting of the wrong kind stops nothing");
+}
+
+#[test]
 fn standard_output_holds_the_version_alone() {
     let output = Workspace::new().run(&["--version"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("codeinterp {}\n", env!("CARGO_PKG_VERSION")));

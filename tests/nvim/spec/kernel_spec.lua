@@ -110,7 +110,11 @@ test('the log is opened', function()
 end)
 
 test('the health check tells about editor, settings, server and sandbox', function()
-  vim.g.codeinterp = { cmd = { vim.env.CODEINTERP_BIN, 'lsp' }, colour = 'red' }
+  vim.g.codeinterp = {
+    cmd = { vim.env.CODEINTERP_BIN, 'lsp' },
+    colour = 'red',
+    settings = { sandbox = { backend = 'process' } },
+  }
   vim.lsp.config('codeinterp', { cmd = vim.g.codeinterp.cmd })
   vim.cmd('checkhealth codeinterp')
   local text = table.concat(harness.lines(), '\n')
@@ -118,6 +122,7 @@ test('the health check tells about editor, settings, server and sandbox', functi
     contains(text, part)
   end
   contains(text, 'codeinterp 0.')
+  contains(text, 'a confined local process, as the settings ask')
 end)
 
 test('the health check tells how to get a binary that is missing', function()

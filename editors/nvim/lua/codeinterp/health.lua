@@ -76,7 +76,9 @@ end
 ---@param binary string
 local function check_doctor(binary)
   health.start('Sandbox and model')
-  local result = run({ binary, 'doctor', '--format', 'json' }, DOCTOR_TIMEOUT_MS)
+  local given = vim.lsp.config['codeinterp'].init_options --[[@as table<string, any>?]]
+  local settings = vim.json.encode(require('codeinterp.config').initialization_options(given))
+  local result = run({ binary, 'doctor', '--format', 'json', '--settings', settings }, DOCTOR_TIMEOUT_MS)
   local ok, diagnosis = pcall(vim.json.decode, result and result.stdout or '')
   if not ok or type(diagnosis) ~= 'table' or type(diagnosis.checks) ~= 'table' then
     health.warn('`codeinterp doctor` gave no answer', 'Run it in a terminal to see why')

@@ -3,6 +3,7 @@
  */
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
+import { keys, userSettings } from '../config';
 import type { Ctx } from '../ctx';
 import { pickEditorModel } from '../editor_models';
 import { describeModel } from '../views/status';
@@ -90,8 +91,9 @@ export async function doctor(ctx: Ctx, channel: vscode.OutputChannel): Promise<v
   channel.show(true);
   channel.appendLine(vscode.l10n.t('Looking at engines, Python, model and versions…'));
   const environment = { ...process.env, NO_COLOR: '1', ...(await ctx.secrets.environment()) };
+  const settings = JSON.stringify(userSettings(keys(ctx.context.extension)));
   const text = await new Promise<string>((resolve) => {
-    execFile(binary, ['doctor'], { timeout: DOCTOR_TIMEOUT, maxBuffer: 1024 * 1024, env: environment }, (error, stdout, stderr) => {
+    execFile(binary, ['doctor', '--settings', settings], { timeout: DOCTOR_TIMEOUT, maxBuffer: 1024 * 1024, env: environment }, (error, stdout, stderr) => {
       // The doctor tells its findings on stdout whatever its exit code is.
       resolve(stdout.trim() === '' ? stderr.trim() || (error?.message ?? '') : stdout);
     });
